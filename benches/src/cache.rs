@@ -21,7 +21,7 @@ const TURNS: u32 = 20;
 /// Bytes that no cache can serve, of a session as it is and of one that describes tools only where they may be called;
 /// and all bytes that it sends.
 pub fn measure(_: &Path, _: &Path) -> anyhow::Result<Vec<Figure>> {
-    let agent = Arc::new(Keeping { inner: world::agent(TURNS)?, requests: Mutex::default() });
+    let agent = Arc::new(RecordingAgent { inner: world::agent(TURNS)?, requests: Mutex::default() });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(world::whole_run(&mut MemoryJournal::default(), world::ports(agent.clone())))?;
     let requests = agent.requests.lock().expect("nothing panics in between").clone();
@@ -78,12 +78,12 @@ fn fresh(requests: &[Vec<String>]) -> u64 {
 }
 
 /// An agent that keeps what it is asked.
-struct Keeping {
+struct RecordingAgent {
     inner: ScriptedAgent,
     requests: Mutex<Vec<TurnRequest>>,
 }
 
-impl Agent for Keeping {
+impl Agent for RecordingAgent {
     fn id(&self) -> &str {
         self.inner.id()
     }

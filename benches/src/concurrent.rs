@@ -30,7 +30,7 @@ const TURNS: u32 = 10;
 const LAST_TURN: u32 = TURNS + 3;
 const MEMORY_BUDGET: Amount = Amount::Bytes(300 * 1024 * 1024);
 
-/// What the process of its own does.
+/// The work of the child process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Child {
     /// Sessions.
@@ -43,8 +43,8 @@ pub enum Child {
     RawStreams,
 }
 
-/// What the process of its own found.
-pub struct Found {
+/// Time and memory that the child process measured.
+pub struct ChildMeasurement {
     pub took: Duration,
     pub memory: u64,
 }
@@ -78,10 +78,10 @@ fn start(child: Child, name: &str, folder: &Path) -> anyhow::Result<Value> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// What the process of its own said.
-pub fn found_in(said: &Value) -> anyhow::Result<Found> {
+/// Reads the measurements out of the child process's output.
+pub fn found_in(said: &Value) -> anyhow::Result<ChildMeasurement> {
     let number = |name: &str| said[name].as_u64().with_context(|| format!("the process did not say its {name}"));
-    Ok(Found { took: Duration::from_micros(number("took_us")?), memory: number("memory_bytes")? })
+    Ok(ChildMeasurement { took: Duration::from_micros(number("took_us")?), memory: number("memory_bytes")? })
 }
 
 /// Does what `child` says in `folder`, and prints what it took.

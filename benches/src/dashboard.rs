@@ -1,4 +1,5 @@
-//! How long the dashboard takes to list ten thousand runs: the first time, when it has read none of them, and again.
+//! Measures how long the dashboard takes to list ten thousand runs: the first time, when it has read none of them, and
+//! again.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -18,9 +19,9 @@ use crate::history::timed;
 use crate::world::{self, Unflushed};
 
 const RUNS: usize = 10_000;
-/// How often a dashboard is started.
+/// Number of dashboards started.
 const ROUNDS: usize = 5;
-/// How often the same dashboard is asked again.
+/// Number of further requests to the same dashboard.
 const AGAIN: usize = 5;
 const BUDGET: Amount = Amount::Time(Duration::from_millis(300));
 /// A run of so many turns leaves a journal of some fifty kilobytes.
@@ -33,7 +34,7 @@ pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
     let (mut cats, mut firsts, mut agains) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         cats.push(timed(Command::new("cat").args(&journals))?);
-        let dashboard = Dashboard::start(adjutant, home.root())?;
+        let dashboard = DashboardSession::start(adjutant, home.root())?;
         firsts.push(dashboard.list()?);
         for _ in 0..AGAIN {
             agains.push(dashboard.list()?);
@@ -71,14 +72,14 @@ fn write_home(home: &Home) -> anyhow::Result<(Vec<PathBuf>, u64)> {
 }
 
 /// A dashboard that has let this browser in.
-struct Dashboard {
+struct DashboardSession {
     child: Child,
     host: String,
     page: String,
     cookie: String,
 }
 
-impl Dashboard {
+impl DashboardSession {
     fn start(adjutant: &Path, home: &Path) -> anyhow::Result<Self> {
         let mut child = Command::new(adjutant)
             .arg("dashboard")
@@ -106,7 +107,7 @@ impl Dashboard {
         Ok(dashboard)
     }
 
-    /// How long the list takes.
+    /// Requests the list and returns the time it took.
     fn list(&self) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let answer = self.get(&self.page)?;
@@ -125,7 +126,7 @@ impl Dashboard {
     }
 }
 
-impl Drop for Dashboard {
+impl Drop for DashboardSession {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

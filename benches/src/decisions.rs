@@ -1,4 +1,4 @@
-//! What one decision of the gate and of the detectors costs, through `adjutant decide`.
+//! Measures the cost of one decision of the gate and of the detectors, through `adjutant decide`.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -16,12 +16,12 @@ const LINES: usize = 200_000;
 const GATE_BUDGET: Amount = Amount::Time(Duration::from_micros(30));
 
 /// The line of a number.
-type Line = fn(usize) -> Value;
+type LineMaker = fn(usize) -> Value;
 
 /// Decisions one by one, each beside copying the same lines and beside parsing and printing them.
 pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    let measured: [(&str, &str, Line, Option<Amount>); 5] = [
+    let measured: [(&str, &str, LineMaker, Option<Amount>); 5] = [
         ("gate", "calls of every tool", gate, Some(GATE_BUDGET)),
         ("gate", "command lines of a day", commands, Some(GATE_BUDGET)),
         ("gate", "plain command lines", plain_commands, Some(GATE_BUDGET)),
@@ -145,7 +145,7 @@ fn command(line: &str) -> Value {
     json!({"tool": "shell_exec", "arguments": {"cmd": line}, "authorized_costs": ["filesystem_write", "shell_exec"]})
 }
 
-/// What agents run in a day of work.
+/// Commands like those that agents run in a day of work.
 fn commands(number: usize) -> Value {
     let place = number % (PLAIN.len() + GRAMMAR.len());
     command(PLAIN.get(place).copied().unwrap_or_else(|| GRAMMAR[place - PLAIN.len()]))

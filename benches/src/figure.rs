@@ -5,19 +5,19 @@ use std::time::Duration;
 
 /// One thing that was measured.
 pub struct Figure {
-    /// What.
+    /// Name of the thing measured.
     pub name: String,
-    /// How much.
+    /// Its measured value.
     pub measured: Amount,
-    /// What it may be at most; none where only the ratio is of interest.
+    /// Upper bound; `None` if only the ratio is of interest.
     pub budget: Option<Amount>,
-    /// What the baseline is.
+    /// Description of the baseline.
     pub against: String,
-    /// How much that took.
+    /// The baseline's measured value.
     pub baseline: Amount,
 }
 
-/// How much of something.
+/// A measured quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {
     /// So long.
@@ -51,7 +51,7 @@ impl fmt::Display for Amount {
 }
 
 impl Figure {
-    /// Whether the budget is kept, as a word.
+    /// Returns a word that says if the budget is kept.
     fn verdict(&self) -> &'static str {
         match self.budget {
             None => "",

@@ -22,7 +22,7 @@ const MEMORY_BUDGET: Amount = Amount::Bytes(200 * 1024 * 1024);
 /// The peer, in the version that our figures are compared with.
 const PEER: &str = "@pythonluvr/openwar@0.13.0";
 
-/// What a history takes, beside `cat` of the same traces, in turn.
+/// Measures `history` beside `cat` of the same traces, in turn.
 pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
     let home = folder.join("home");
     write_home(&home, TRACES, EVENTS)?;
@@ -76,7 +76,7 @@ fn history(adjutant: &Path, home: &Path) -> Command {
     command
 }
 
-/// How long a command takes.
+/// Runs a command and returns the time it took.
 pub fn timed(command: &mut Command) -> anyhow::Result<Duration> {
     let began = Instant::now();
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;

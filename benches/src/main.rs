@@ -29,7 +29,7 @@ use figure::Figure;
 
 /// Measure the program and print each figure beside its budget and a baseline
 #[derive(Parser)]
-struct Args {
+struct BenchArgs {
     /// The program to measure
     adjutant: PathBuf,
     /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, cache, streams, history, dashboard, size
@@ -44,9 +44,9 @@ struct Args {
 }
 
 /// One group of figures: `folder` is empty, on the disk that the build is on, and removed afterwards.
-type Group = fn(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>>;
+type FigureGroup = fn(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>>;
 
-const GROUPS: &[(&str, Group)] = &[
+const GROUPS: &[(&str, FigureGroup)] = &[
     ("start-up", start_up::measure),
     ("decisions", decisions::measure),
     ("turn", turn::measure),
@@ -60,7 +60,7 @@ const GROUPS: &[(&str, Group)] = &[
 ];
 
 fn main() -> anyhow::Result<()> {
-    let args = Args::parse();
+    let args = BenchArgs::parse();
     if let Some(child) = args.child {
         // The parent starts this process in the folder that it may use.
         let folder = std::env::current_dir()?;
@@ -95,7 +95,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many processes wanted a processor in the last minute: above their number, times are too long.
+/// Returns the load average of the last minute. Above the number of processors, times are too long.
 fn load() -> String {
     let averages = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     averages.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown").to_owned()

@@ -1,4 +1,4 @@
-//! How long it takes to go on with a run that has a long journal.
+//! Measures how long it takes to resume a run that has a long journal.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ use crate::world::{self, Unflushed};
 const EVENTS: u64 = 100_000;
 const ROUNDS: usize = 11;
 const BUDGET: Amount = Amount::Time(Duration::from_millis(200));
-/// What `resume` ends with while a question is open and nobody is there to answer it.
+/// Exit code of `resume` while a question is open and no operator is there to answer it.
 const WAITING: i32 = 4;
 
 /// A run that stands at a question after 100,000 events: resumed in this process, and by the command.

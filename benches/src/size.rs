@@ -1,4 +1,4 @@
-//! How large the program is.
+//! Measures the size of the program.
 
 use std::path::Path;
 

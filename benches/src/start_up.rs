@@ -1,4 +1,4 @@
-//! How long it takes until a command has started, done nothing much, and ended.
+//! Measures how long a command takes that starts, does nothing much and ends.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

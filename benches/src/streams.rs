@@ -1,5 +1,5 @@
-//! What a model API costs besides the model: the first text of a reply, a cancel in mid-stream, and two hundred
-//! sessions that stream at once.
+//! Measures the cost of a model API besides the model: the first text of a reply, a cancel in mid-stream, and two
+//! hundred sessions that stream at once.
 //!
 //! The server is on loopback and answers at once; it is in this process, the sessions are in one of their own,
 //! so that nothing else is in their memory. In their second turn all of them are held in mid-stream until the
@@ -32,13 +32,13 @@ use crate::world;
 
 const SESSIONS: usize = 200;
 const ROUNDS: usize = 101;
-/// How many pieces a reply of the second turn comes in, of this many bytes: 100 KB of text.
+/// Number of pieces in a reply of the second turn, and bytes in each: 100 KB of text.
 const PIECES: usize = 1_000;
 const PIECE_BYTES: usize = 100;
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 const FIRST_TEXT_BUDGET: Amount = Amount::Time(Duration::from_millis(5));
 const CANCEL_BUDGET: Amount = Amount::Time(Duration::from_millis(100));
-/// What a thousand scripted sessions may take.
+/// Upper bound for the memory of a thousand scripted sessions.
 const MEMORY_BUDGET: Amount = Amount::Bytes(300 * 1024 * 1024);
 
 /// First text, cancel, and two hundred sessions.
@@ -84,7 +84,7 @@ pub fn measure(_: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-fn start(child: Child, name: &str, folder: &Path, url: &str) -> anyhow::Result<crate::concurrent::Found> {
+fn start(child: Child, name: &str, folder: &Path, url: &str) -> anyhow::Result<crate::concurrent::ChildMeasurement> {
     let output = Command::new(std::env::current_exe()?)
         .args([".", "--child", name, "--url", url])
         .env_clear()

@@ -1,4 +1,4 @@
-//! What a session costs per turn: detectors, gate, requests and records, beyond what the disk takes.
+//! Measures the cost of a session per turn: detectors, gate, requests and records, beyond what the disk takes.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -81,7 +81,7 @@ pub fn measure(_: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// How long a session of `turns` turns takes on `journal`.
+/// Runs a session of `turns` turns on `journal` and returns the time it took.
 fn session(turns: u32, journal: &mut dyn Journal) -> anyhow::Result<Duration> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let ports = world::ports(Arc::new(world::agent(turns)?));
@@ -90,7 +90,7 @@ fn session(turns: u32, journal: &mut dyn Journal) -> anyhow::Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// How long it takes to append `lines` to a new file one by one, flushing those that say so.
+/// Appends `lines` to a new file one by one, flushing those that ask for it. Returns the time it took.
 fn append(path: &Path, lines: &[u8], durabilities: &[Durability]) -> anyhow::Result<Duration> {
     let mut file = File::create(path)?;
     let began = Instant::now();

@@ -33,7 +33,7 @@ pub const SUMMARY: &str = "## Confirmation Summary\n\n**Objective**: orders of t
     **Deliverables**: the fix and a test for it.\n**Constraints**: no other file is changed.\n\
     **Tools required**: read_file, write_file.\n**Unknowns**: none.\n\nThe mode is auto-pilot. Is this what you want?";
 
-/// What an agent says while it works.
+/// Text that an agent writes while it works.
 pub const WORK: &str = "I read the module and compared it with what the header promises. The condition takes \
     the wrong branch at the boundary: the comment says ten pieces or more, the code asks for more than ten. I'll \
     write the corrected function now, keep the signature as it is, and add one case for exactly ten pieces beside \
@@ -45,7 +45,7 @@ const BRIEF: &str = "---\nproject: bench\nbrief_id: 2026-01-15-BENCH\nmode: auto
     # Objective\n\nOrders of ten pieces get the discount.\n\n# Deliverables\n\n- The fix.\n\n# Constraints\n\n- None.\n\n\
     # Tools required\n\n- write_file\n";
 
-/// What a tool answers.
+/// A tool's output.
 pub const OUTPUT: &str = "fn price(pieces: u32, each: u32) -> u32 {\n    let whole = pieces * each;\n    \
     if pieces >= 10 { whole - whole / 10 } else { whole }\n}\n\n#[test]\nfn ten_pieces_get_the_discount() {\n    \
     assert_eq!(price(10, 100), 900);\n}\n";
@@ -69,7 +69,7 @@ pub fn procedure(options: &RunOptions) -> anyhow::Result<Run<Session>> {
     Ok(Run::new(Session::new(Arc::new(setup), part.clone()), part))
 }
 
-/// How a run begins.
+/// Returns the first two entries of a run's journal.
 pub fn beginning(options: &RunOptions) -> anyhow::Result<[Entry; 2]> {
     let header = Body::Run(RunEvent::TraceVersion {
         version: TRACE_VERSION,
@@ -132,7 +132,7 @@ impl Tools for Still {
 /// An operator who agrees.
 struct Agreeing;
 
-/// What an operator who agrees says to a question.
+/// Returns the choice of an operator who agrees to everything.
 pub fn agreed(question: &Question) -> Option<Choice> {
     match question.kind {
         QuestionKind::Confirmation => Some(Choice::Accept),
@@ -176,9 +176,9 @@ impl Operator for Agreeing {
     }
 }
 
-struct SystemClock;
+struct BenchClock;
 
-impl Clock for SystemClock {
+impl Clock for BenchClock {
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
@@ -209,7 +209,7 @@ pub fn ports(agent: Arc<dyn Agent>) -> Ports {
         agents: vec![agent],
         tools: Arc::new(Still),
         operator: Arc::new(Agreeing),
-        clock: Arc::new(SystemClock),
+        clock: Arc::new(BenchClock),
         grants: Arc::new(Nothing),
         hooks: Arc::new(Nothing),
         results: Results::Fenced,

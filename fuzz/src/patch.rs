@@ -10,7 +10,7 @@ use adjutant_core::gate::{Act, Places, effects_of};
 use adjutant_core::patch::{Lookup, RESULT_BYTES_MAX, plan};
 use serde_json::json;
 
-/// What stands between the file that is there and the patch.
+/// Separator between the existing file and the patch.
 const BETWEEN: &str = "\n=====\n";
 
 /// The input is a file, [`BETWEEN`], and a patch; each path whose length is even has that file.

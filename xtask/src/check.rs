@@ -10,17 +10,17 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 /// One run of a program, mostly of cargo.
-pub struct Step {
+pub struct CheckStep {
     name: &'static str,
     program: OsString,
     args: Vec<OsString>,
     env: Vec<(&'static str, OsString)>,
 }
 
-impl Step {
+impl CheckStep {
     /// The step `name`: cargo with `args`.
     pub fn cargo(name: &'static str, args: &[&'static str]) -> Self {
         // Results are counted from the output, where colour codes would be in the way.
@@ -51,7 +51,7 @@ impl Step {
 /// # Errors
 ///
 /// The step can't be started, or does not end well.
-pub fn run(step: &Step, tally: &mut Tally) -> Result<()> {
+pub fn run(step: &CheckStep, tally: &mut TestTally) -> Result<()> {
     timed(step.name, || {
         let shown = shown(step);
         let mut child = Command::new(&step.program)
@@ -64,8 +64,9 @@ pub fn run(step: &Step, tally: &mut Tally) -> Result<()> {
             .with_context(|| format!("can't start {shown}"))?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let (out_tally, err_tally) = thread::scope(|scope| {
-            let errors = scope.spawn(|| err.map_or_else(|| Ok(Tally::default()), |err| copy(err, &mut io::stderr())));
-            let results = out.map_or_else(|| Ok(Tally::default()), |out| copy(out, &mut io::stdout()));
+            let errors =
+                scope.spawn(|| err.map_or_else(|| Ok(TestTally::default()), |err| copy(err, &mut io::stderr())));
+            let results = out.map_or_else(|| Ok(TestTally::default()), |out| copy(out, &mut io::stdout()));
             (results, errors.join().unwrap_or_else(|_| Err(io::Error::other("the reader of stderr failed"))))
         });
         tally.add(out_tally?);
@@ -79,7 +80,7 @@ pub fn run(step: &Step, tally: &mut Tally) -> Result<()> {
 }
 
 /// A step's command line, for a person.
-fn shown(step: &Step) -> String {
+fn shown(step: &CheckStep) -> String {
     let program = Path::new(&step.program).file_name().unwrap_or(&step.program);
     let words = [program].into_iter().chain(step.args.iter().map(OsString::as_os_str));
     format!("`{}`", words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
@@ -100,13 +101,13 @@ pub fn timed(name: &'static str, action: impl FnOnce() -> Result<()>) -> Result<
 }
 
 /// Copies line by line, and counts the test results that go by.
-fn copy(from: impl io::Read, to: &mut impl Write) -> io::Result<Tally> {
-    let mut tally = Tally::default();
+fn copy(from: impl io::Read, to: &mut impl Write) -> io::Result<TestTally> {
+    let mut tally = TestTally::default();
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
     while from.read_until(b'\n', &mut line)? > 0 {
         to.write_all(&line)?;
-        tally.add(Tally::of_line(&String::from_utf8_lossy(&line)));
+        tally.add(TestTally::of_line(&String::from_utf8_lossy(&line)));
         line.clear();
     }
     to.flush()?;
@@ -122,7 +123,7 @@ fn cargo_name() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))
 }
 
-/// Where cargo puts what it builds.
+/// Returns the folder where cargo puts what it builds.
 pub fn target() -> PathBuf {
     let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     repo_root().join(named.unwrap_or_else(|| PathBuf::from("target")))

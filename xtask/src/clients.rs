@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::check;
 use crate::python_packages::PythonCheck;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 const CHECK: PythonCheck = PythonCheck { name: "official clients", folder: "tests/sdk", installed: "sdk", pip: &[] };
 
@@ -22,7 +22,7 @@ pub fn prepared() -> JoinHandle<Result<()>> {
 /// # Errors
 ///
 /// If they can't be installed, or something differs.
-pub fn check(prepared: JoinHandle<Result<()>>, tally: &mut Tally) -> Result<()> {
+pub fn check(prepared: JoinHandle<Result<()>>, tally: &mut TestTally) -> Result<()> {
     prepared.join().unwrap_or_else(|_| bail!("the installation of the official clients panicked"))?;
     check::run(&CHECK.step(), tally)
 }

@@ -9,12 +9,12 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-use crate::check::{self, Step, cargo, repo_root, target};
-use crate::tally::Tally;
+use crate::check::{self, CheckStep, cargo, repo_root, target};
+use crate::tally::TestTally;
 
 const PROGRAM: &str = "adjutant-differential";
-/// What every change is tried with. The seed is fixed, so that nobody's change is held up by what somebody else's
-/// seed would have found.
+/// Arguments that every change is tried with. The seed is fixed, so that nobody's change is held up by what somebody
+/// else's seed would have found.
 const EVERY_CHANGE: [&str; 6] = ["--seed", "1", "--lines", "50000", "--jobs", "2"];
 
 /// Hunts with `args`, which the program takes.
@@ -38,10 +38,10 @@ pub fn run(args: &[String]) -> ExitCode {
 /// # Errors
 ///
 /// The program can't be built, or a line was found.
-pub fn check(tally: &mut Tally) -> Result<()> {
+pub fn check(tally: &mut TestTally) -> Result<()> {
     let program = build()?;
     let args = EVERY_CHANGE.map(Into::into).into();
-    check::run(&Step::program("lines that are called safe", program.into(), args), tally)
+    check::run(&CheckStep::program("lines that are called safe", program.into(), args), tally)
 }
 
 fn build() -> Result<PathBuf> {

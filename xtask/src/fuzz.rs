@@ -24,7 +24,7 @@ const COVERAGE: &[&str] = &[
     "fuzzing",
 ];
 
-/// What one input may cost: this much memory in MiB, this many seconds, at this length in bytes.
+/// Limits for one input: this much memory in MiB, this many seconds, at this length in bytes.
 const LIMITS: &[&str] = &["-rss_limit_mb=512", "-timeout=5", "-max_len=16384"];
 
 /// Runs `named`, or all targets, each for `seconds`. Ends at the first that fails.

@@ -67,8 +67,8 @@ fn refused(metadata: &Value, allowed: &BTreeSet<String>) -> Result<Vec<String>> 
     Ok(packages.iter().filter(is_refused).map(told).collect())
 }
 
-/// Whether `expression` (SPDX, or the old `A/B`) can be satisfied from `allowed`. What can't be read is
-/// not allowed.
+/// Returns true if `expression` (SPDX, or the old `A/B`) can be satisfied from `allowed`. An expression that can't be
+/// read is not allowed.
 fn is_allowed(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

@@ -26,7 +26,7 @@ use clap::Parser;
 /// The project's own commands
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
-enum Command {
+enum XtaskCommand {
     /// Check everything that a change must pass
     ///
     /// Installs what is missing where it may, then: formatting, lints, documentation, licences, all
@@ -60,7 +60,7 @@ enum Command {
     /// Builds the targets of `fuzz/` with coverage, then runs each. What fails is saved and named. The corpus
     /// alone is gone through by every `cargo xtask test`.
     Fuzz {
-        /// How long each target runs
+        /// Time that each target runs
         #[arg(long, default_value_t = 60)]
         seconds: u64,
         /// Only this one, such as `patch`; or `differential`, which `fuzz` alone leaves out
@@ -68,32 +68,32 @@ enum Command {
         /// `differential` makes lines of shells, has them read, and runs those that are called safe in bash and dash,
         /// in the sandbox: what one of them destroys is found. Every `cargo xtask test` tries 50,000.
         target: Option<String>,
-        /// What the lines of `differential` are made from
+        /// Seed that the lines of `differential` are made from
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// How many lines `differential` makes
+        /// Number of lines that `differential` makes
         #[arg(long, default_value_t = 50_000)]
         lines: u64,
         /// The number of the first of them
         #[arg(long, default_value_t = 0)]
         from: u64,
-        /// How many sandboxes `differential` runs lines in at the same time
+        /// Number of sandboxes that `differential` runs lines in at the same time
         #[arg(long, default_value_t = 1)]
         jobs: u64,
     },
 }
 
 fn main() -> ExitCode {
-    match Command::parse() {
-        Command::Test { real_clients: false } => test::run(test::steps),
-        Command::Test { real_clients: true } => test::run(real_clients::check),
-        Command::Clients => test::run(|tally| clients::check(clients::prepared(), tally)),
-        Command::Bench { args } => bench::run(&args),
-        Command::Fuzz { target: Some(target), seed, lines, from, jobs, .. } if target == "differential" => {
+    match XtaskCommand::parse() {
+        XtaskCommand::Test { real_clients: false } => test::run(test::steps),
+        XtaskCommand::Test { real_clients: true } => test::run(real_clients::check),
+        XtaskCommand::Clients => test::run(|tally| clients::check(clients::prepared(), tally)),
+        XtaskCommand::Bench { args } => bench::run(&args),
+        XtaskCommand::Fuzz { target: Some(target), seed, lines, from, jobs, .. } if target == "differential" => {
             let numbers = [("--seed", seed), ("--lines", lines), ("--from", from), ("--jobs", jobs)];
             let args = numbers.iter().flat_map(|(name, number)| [(*name).to_owned(), number.to_string()]);
             differential::run(&args.collect::<Vec<_>>())
         }
-        Command::Fuzz { seconds, target, .. } => fuzz::run(seconds, target.as_deref()),
+        XtaskCommand::Fuzz { seconds, target, .. } => fuzz::run(seconds, target.as_deref()),
     }
 }

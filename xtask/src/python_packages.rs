@@ -8,18 +8,18 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use crate::check::{self, Step, repo_root, target};
+use crate::check::{self, CheckStep, repo_root, target};
 
 /// A check that is a Python script, and what it needs.
 #[derive(Debug, Clone, Copy)]
 pub struct PythonCheck {
-    /// Its name, for whoever watches.
+    /// Its name, as printed.
     pub name: &'static str,
-    /// Where `check.py` and `requirements.txt` are, from the root.
+    /// Path to the folder of `check.py` and `requirements.txt`, from the root.
     pub folder: &'static str,
     /// The folder below `target/` that the packages are installed in.
     pub installed: &'static str,
-    /// What pip is told beside `requirements.txt`.
+    /// Arguments of pip beside `requirements.txt`.
     pub pip: &'static [&'static str],
 }
 
@@ -46,10 +46,10 @@ impl PythonCheck {
     }
 
     /// The step that runs `check.py`.
-    pub fn step(self) -> Step {
+    pub fn step(self) -> CheckStep {
         // It must leave nothing behind beside the script.
         let args = vec!["-B".into(), self.file("check.py").into_os_string()];
-        Step::program(self.name, self.python().into_os_string(), args)
+        CheckStep::program(self.name, self.python().into_os_string(), args)
     }
 
     fn file(self, name: &str) -> PathBuf {
@@ -65,7 +65,7 @@ impl PythonCheck {
     }
 }
 
-/// Whether the system's Python can make a folder of packages of its own.
+/// Returns true if the system's Python can make a folder of packages of its own.
 pub fn can_install() -> bool {
     let mut python = Command::new("python3");
     python.args(["-c", "import ensurepip, venv"]).stderr(Stdio::null());

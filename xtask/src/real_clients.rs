@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::check::{self, Step, target};
+use crate::check::{self, CheckStep, target};
 use crate::python_packages::PythonCheck;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 
 /// The package of the model brings a plugin for another program along, which nothing here starts.
 const CHECK: PythonCheck = PythonCheck {
@@ -25,9 +25,9 @@ const CHECK: PythonCheck = PythonCheck {
 /// # Errors
 ///
 /// If they can't be installed or built, or something does not hold.
-pub fn check(tally: &mut Tally) -> Result<()> {
+pub fn check(tally: &mut TestTally) -> Result<()> {
     check::timed("real clients: what is needed", || CHECK.install())?;
-    check::run(&Step::cargo("the program", &["build", "--package", "adjutant", "--locked"]), tally)?;
+    check::run(&CheckStep::cargo("the program", &["build", "--package", "adjutant", "--locked"]), tally)?;
     check::run(&CHECK.step().with_arg(program()), tally)
 }
 

@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// How many tests passed and failed.
+/// Numbers of tests that passed and failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct TestTally {
     /// Tests that passed.
     pub passed: u64,
     /// Tests that failed; a step that failed without a failed test counts as one.
     pub failed: u64,
 }
 
-impl Tally {
+impl TestTally {
     /// The results that `line` sums up; none for a line that sums up nothing.
     ///
     /// `cargo test` prints `test result: ok. 3 passed; 1 failed; ...` for each program it runs, nextest one
@@ -50,7 +50,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for TestTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} passed, {} failed", self.passed, self.failed)
     }
@@ -64,7 +64,7 @@ mod tests {
     fn results_are_read_from_both_runners() {
         #[track_caller]
         fn check(line: &str, passed: u64, failed: u64) {
-            assert_eq!(Tally::of_line(line), Tally { passed, failed }, "{line}");
+            assert_eq!(TestTally::of_line(line), TestTally { passed, failed }, "{line}");
         }
         check(
             "test result: ok. 23 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.03s\n",
@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn a_failed_step_never_sums_up_to_nothing_failed() {
-        let mut tally = Tally { passed: 2, failed: 0 };
+        let mut tally = TestTally { passed: 2, failed: 0 };
         tally.step_failed();
         assert_eq!(tally.to_string(), "2 passed, 1 failed");
-        tally.add(Tally { passed: 0, failed: 2 });
+        tally.add(TestTally { passed: 0, failed: 2 });
         tally.step_failed();
         assert_eq!(tally.to_string(), "2 passed, 3 failed");
     }

@@ -9,9 +9,9 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, bail};
 
-use crate::check::{self, Step, succeed};
+use crate::check::{self, CheckStep, succeed};
 use crate::memory;
-use crate::tally::Tally;
+use crate::tally::TestTally;
 use crate::{clients, differential, licences, python_packages};
 
 /// Programs that tests start, and the Debian packages that have them.
@@ -36,8 +36,8 @@ const PROGRAMS: &[(&str, &str)] = &[
 const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
 
 /// Runs `steps` and prints the sum of the test results last.
-pub fn run(steps: impl FnOnce(&mut Tally) -> Result<()>) -> ExitCode {
-    let mut tally = Tally::default();
+pub fn run(steps: impl FnOnce(&mut TestTally) -> Result<()>) -> ExitCode {
+    let mut tally = TestTally::default();
     let result = steps(&mut tally);
     if let Err(error) = &result {
         eprintln!("error: {error:#}");
@@ -52,43 +52,46 @@ pub fn run(steps: impl FnOnce(&mut Tally) -> Result<()>) -> ExitCode {
 /// # Errors
 ///
 /// Those of the first step that fails.
-pub fn steps(tally: &mut Tally) -> Result<()> {
+pub fn steps(tally: &mut TestTally) -> Result<()> {
     check::timed("parts of the toolchain", install_components)?;
     // What comes over the network needs no core, so that it comes while the rest is checked.
     let installed = thread::spawn(|| -> Result<JoinHandle<Result<()>>> {
         check::timed("what is needed", install_programs)?;
         Ok(clients::prepared())
     });
-    check::run(&Step::cargo("format", &["fmt", "--all", "--check"]), tally)?;
+    check::run(&CheckStep::cargo("format", &["fmt", "--all", "--check"]), tally)?;
     check::timed("licences", licences::check)?;
     if answers(&["deny", "--version"]) {
         check::run(
-            &Step::cargo("cargo-deny", &["deny", "--all-features", "check", "bans", "licenses", "sources"]),
+            &CheckStep::cargo("cargo-deny", &["deny", "--all-features", "check", "bans", "licenses", "sources"]),
             tally,
         )?;
     }
     let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-    check::run(&Step::cargo("lints", &lints), tally)?;
+    check::run(&CheckStep::cargo("lints", &lints), tally)?;
     // Built with the whole workspace, a crate may use what only another one asked for.
-    check::run(&Step::cargo("the program alone", &["check", "--package", "adjutant", "--locked"]), tally)?;
-    let docs = Step::cargo("documentation", &["doc", "--workspace", "--no-deps", "--locked"]);
+    check::run(&CheckStep::cargo("the program alone", &["check", "--package", "adjutant", "--locked"]), tally)?;
+    let docs = CheckStep::cargo("documentation", &["doc", "--workspace", "--no-deps", "--locked"]);
     check::run(&docs.with_env("RUSTDOCFLAGS", "-D warnings"), tally)?;
     let clients = installed.join().unwrap_or_else(|_| bail!("the installation of what is needed panicked"))?;
     if answers(&["nextest", "--version"]) {
         let tests =
             ["nextest", "run", "--profile", "ci", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
-        check::run(&for_tests(Step::cargo("tests", &tests)), tally)?;
-        check::run(&Step::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]), tally)?;
+        check::run(&for_tests(CheckStep::cargo("tests", &tests)), tally)?;
+        check::run(
+            &CheckStep::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]),
+            tally,
+        )?;
     } else {
         let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
-        check::run(&for_tests(Step::cargo("tests", &tests)), tally)?;
+        check::run(&for_tests(CheckStep::cargo("tests", &tests)), tally)?;
     }
     differential::check(tally)?;
     clients::check(clients, tally)
 }
 
-/// The environment of all tests. A browser that is missing is a failure; whoever runs single tests is only told.
-fn for_tests(step: Step) -> Step {
+/// Adds the environment of all tests. A browser that is missing is a failure; a run of single tests only reports it.
+fn for_tests(step: CheckStep) -> CheckStep {
     let step = step.with_env("ADJUTANT_TEST_BROWSER", "1");
     // Many tests wait for a process now and then.
     let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
@@ -140,7 +143,7 @@ fn install(packages: &[&str]) -> Result<()> {
     as_root(&[&["install", "-qq", "-y", "--no-install-recommends"], packages].concat())
 }
 
-/// Whether `cargo ARGS` ends well.
+/// Returns true if `cargo ARGS` ends well.
 fn answers(args: &[&str]) -> bool {
     let mut cargo = check::cargo();
     cargo.args(args).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())

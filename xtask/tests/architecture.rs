@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What each crate of ours may name, itself left out. What is absent is forbidden.
+/// Crates that each crate of ours may name, itself left out. An absent name is forbidden.
 const MAY_NAME: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("ports", &["core"]),
@@ -131,7 +131,7 @@ fn core_uses_only_what_does_no_io() {
     }
 }
 
-/// What is wrong with a line of core's code, if anything.
+/// Returns what is wrong with a line of core's code, if anything.
 fn impurity(line: &str) -> Option<String> {
     let code = line.split("//").next().unwrap_or_default();
     let word = |c: char| !(c.is_alphanumeric() || c == '_');

@@ -1,4 +1,4 @@
-//! Which adapters there are, and the agent behind each that speaks to a model API.
+//! Adapters by name, and the agent behind each that speaks to a model API.
 
 use crate::api::vertex::{self, PublisherBase};
 use crate::api::{ApiAgent, Settings, Unusable};
@@ -10,23 +10,23 @@ use crate::{anthropic, gemini, recorded};
 pub struct Adapter {
     /// The word for it in a brief, such as `scripted`.
     pub id: &'static str,
-    /// What a person calls it.
+    /// Name for people.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description, in one line.
     pub about: &'static str,
     /// The variables of the environment that its key comes from, the first that is set; none if it needs no key.
     pub key_variables: &'static [&'static str],
     /// The variable of the environment that its base URL comes from, if it speaks to an API.
     pub base_url_variable: Option<&'static str>,
-    /// Where its API is if nothing else is said.
+    /// Default URL of its API.
     pub base_url: Option<&'static str>,
     /// The model if none is named; `None` where there is none to fall back on.
     pub model: Option<&'static str>,
-    /// Whether its turns cost money.
+    /// True if its turns cost money.
     pub is_paid: bool,
 }
 
-/// The adapters of this build, in the order they are shown. What is not built is not listed.
+/// Returns the adapters of this build, in the order they are shown. An adapter that is not built is not listed.
 #[must_use]
 pub fn adapters() -> Vec<Adapter> {
     vec![
@@ -115,12 +115,12 @@ pub fn adapters() -> Vec<Adapter> {
     ]
 }
 
-/// The agent of the adapter `id`, if that speaks to a model API. Nothing is sent yet.
+/// Returns the agent of the adapter `id`, if that speaks to a model API. Nothing is sent yet.
 ///
 /// # Errors
 ///
-/// [`Unusable`] if the base URL is no web address or names no known kind of server, or the system's certificates
-/// can't be used.
+/// [`Unusable`] if the base URL is no web address or names no known kind of server, or the system's certificates can't
+/// be used.
 pub fn api_agent(id: &str, settings: Settings) -> Result<Option<ApiAgent>, Unusable> {
     match id {
         anthropic::ADAPTER_ID => match vertex::place(&settings.base_url, vertex::ANTHROPIC) {

@@ -1,10 +1,10 @@
 //! Reads server-sent events, the form in which model APIs stream.
 //!
-//! In: bytes, in whatever pieces the network brings. Out: events, the same ones however the bytes were cut.
-//! It follows the HTML standard, section 9.2.6, as a browser does; of the fields only `retry` is of no use
-//! here, since nothing here connects again by itself. What an event means is for the adapter to say.
+//! In: bytes, in whatever pieces the network brings. Out: events, the same ones however the bytes were cut. It follows
+//! the HTML standard, section 9.2.6, as a browser does; of the fields only `retry` is of no use here, since nothing
+//! here connects again by itself. The adapter knows the meaning of an event.
 //!
-//! Begin with [`Reader::push`].
+//! Begin with [`SseReader::push`].
 
 use thiserror::Error;
 
@@ -17,7 +17,7 @@ pub const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// Its type; `message` where the server names none.
     pub event: String,
     /// Its data: the `data` lines, joined with line feeds.
@@ -33,26 +33,26 @@ pub struct TooLarge(usize);
 
 /// Reads one stream. An event that the stream's end leaves unfinished is never given out.
 #[derive(Debug)]
-pub struct Reader {
+pub struct SseReader {
     bytes_max: usize,
     /// The bytes of the line that has not ended. Decoded only as a whole, so no character is cut.
     line: Vec<u8>,
-    /// Whether the last line ended with CR, so that an LF right behind it belongs to that end.
+    /// True if the last line ended with CR, so that an LF right behind it belongs to that end.
     after_cr: bool,
-    /// Whether no line has ended yet: only the first can begin with a byte order mark.
+    /// True if no line has ended yet: only the first can begin with a byte order mark.
     is_first: bool,
     event: String,
     data: String,
     id: Option<String>,
 }
 
-impl Default for Reader {
+impl Default for SseReader {
     fn default() -> Self {
         Self::with_limit(EVENT_BYTES_MAX)
     }
 }
 
-impl Reader {
+impl SseReader {
     fn with_limit(bytes_max: usize) -> Self {
         Self {
             bytes_max,
@@ -71,7 +71,7 @@ impl Reader {
     /// # Errors
     ///
     /// [`TooLarge`], behind the events that were whole before; the reader is of no use from then on.
-    pub fn push(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
+    pub fn push(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), TooLarge> {
         while let Some(first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
                 bytes = &bytes[1..];
@@ -94,7 +94,7 @@ impl Reader {
     }
 
     /// Takes in the line that has just ended, which completes an event if it is empty.
-    fn end_line(&mut self) -> Option<Event> {
+    fn end_line(&mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
         let is_first = std::mem::take(&mut self.is_first);
         let line = String::from_utf8_lossy(&line);
@@ -117,13 +117,13 @@ impl Reader {
         None
     }
 
-    /// The event that an empty line completes; there is none without data.
-    fn dispatch(&mut self) -> Option<Event> {
+    /// Returns the event that an empty line completes; there is none without data.
+    fn dispatch(&mut self) -> Option<SseEvent> {
         let event = std::mem::take(&mut self.event);
         let mut data = std::mem::take(&mut self.data);
         data.pop()?;
         let event = if event.is_empty() { "message".to_owned() } else { event };
-        Some(Event { event, data, id: self.id.clone() })
+        Some(SseEvent { event, data, id: self.id.clone() })
     }
 }
 
@@ -132,8 +132,8 @@ mod tests {
     use super::*;
 
     /// Reads the stream in pieces that end at `cuts`.
-    fn read(stream: &[u8], cuts: &[usize]) -> Vec<Event> {
-        let mut reader = Reader::default();
+    fn read(stream: &[u8], cuts: &[usize]) -> Vec<SseEvent> {
+        let mut reader = SseReader::default();
         let mut events = Vec::new();
         let mut from = 0;
         for to in cuts.iter().copied().chain([stream.len()]) {
@@ -147,9 +147,9 @@ mod tests {
     #[track_caller]
     fn check(stream: impl AsRef<[u8]>, expected: &[(&str, &str, Option<&str>)]) {
         let stream = stream.as_ref();
-        let expected: Vec<Event> = expected
+        let expected: Vec<SseEvent> = expected
             .iter()
-            .map(|(event, data, id)| Event {
+            .map(|(event, data, id)| SseEvent {
                 event: (*event).to_owned(),
                 data: (*data).to_owned(),
                 id: id.map(str::to_owned),
@@ -244,7 +244,7 @@ mod tests {
         for long in ["data: 12345678901234567", "data: 12345678\ndata: 12345678", ": 1234567890123456789"] {
             let stream = format!("data: 1\n\n{long}\n\n");
             for cut in 0..=stream.len() {
-                let mut reader = Reader::with_limit(20);
+                let mut reader = SseReader::with_limit(20);
                 let mut events = Vec::new();
                 let (first, rest) = stream.as_bytes().split_at(cut);
                 let pushed = reader.push(first, &mut events).and_then(|()| reader.push(rest, &mut events));
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_for_one_event_and_not_for_the_stream() {
-        let mut reader = Reader::with_limit(20);
+        let mut reader = SseReader::with_limit(20);
         let mut events = Vec::new();
         for _ in 0..100 {
             reader.push(b"data: 123456789\n\n: a comment\n\n", &mut events).unwrap();

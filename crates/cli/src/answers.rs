@@ -30,10 +30,10 @@ const ANSWERS_BYTES_MAX: u64 = 4 << 20;
 
 /// Answers that were given beforehand.
 #[derive(Debug, Default)]
-pub struct Answers(Vec<Prepared>);
+pub struct Answers(Vec<PreparedAnswer>);
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedAnswer {
     kind: Option<QuestionKind>,
     answer: String,
 }
@@ -41,7 +41,7 @@ struct Prepared {
 /// One entry of the file: the answer alone, or with the kind of question it is for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct AnswerEntry {
     kind: Option<String>,
     answer: Value,
 }
@@ -76,9 +76,9 @@ impl Answers {
         for entry in entries {
             answers.push(match entry {
                 Value::Object(map) => {
-                    let entry: Entry =
+                    let entry: AnswerEntry =
                         serde_json::from_value(Value::Object(map)).map_err(|error| bad(error.to_string()))?;
-                    Prepared {
+                    PreparedAnswer {
                         kind: entry
                             .kind
                             .map(|kind| kind_of(&kind).ok_or_else(|| bad(format!("no question is of kind `{kind}`"))))
@@ -86,7 +86,7 @@ impl Answers {
                         answer: typed(&entry.answer).ok_or_else(|| bad("an answer is one word or text".to_owned()))?,
                     }
                 }
-                scalar => Prepared {
+                scalar => PreparedAnswer {
                     kind: None,
                     answer: typed(&scalar).ok_or_else(|| bad("an answer is one word or text".to_owned()))?,
                 },
@@ -98,7 +98,7 @@ impl Answers {
     /// Takes the next answer for a question of `kind`. One for questions of any kind waits for a question that its
     /// word is an answer to, so that a `go` denies nothing.
     pub fn take(&mut self, kind: QuestionKind) -> Option<String> {
-        let fits = |prepared: &Prepared| match prepared.kind {
+        let fits = |prepared: &PreparedAnswer| match prepared.kind {
             Some(meant) => meant == kind,
             None => reply::is_word_for(kind, &prepared.answer),
         };

@@ -1,9 +1,9 @@
-//! The operator at this terminal, or at the other end of a pipe, or in a file of answers, or elsewhere by way of the
-//! run's mailbox, or nobody.
+//! The operator at this terminal, at the other end of a pipe, in a file of answers, or elsewhere by way of the run's
+//! mailbox; or no operator.
 //!
-//! What comes through a pipe was written for the questions in order: lines are read by one thread into a queue. What is
-//! typed at a terminal answers a question only if that stood on the screen before it; the rest is said and ignored. The
-//! end of the input means that nobody is there: the question waits.
+//! Lines that come through a pipe were written for the questions in order: one thread reads them into a queue. Text
+//! typed at a terminal answers a question only if that stood on the screen before it; the rest is reported and ignored.
+//! The end of the input means that no operator is there: the question waits.
 
 use std::io::{BufRead, IsTerminal};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,36 +26,36 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::answers::Answers;
-use crate::keyboard::{self, Asking, Entry, Keyboard};
+use crate::keyboard::{self, Keyboard, KeyboardPrompt, TypedEntry};
 use crate::render::Renderer;
 use crate::screen::Screen;
 
 /// Within how long a second Ctrl-C means the run and not the call (the peer's window).
 const TWICE: Duration = Duration::from_secs(2);
 
-/// How often a reply that can't be read is asked for again before the question is left open.
+/// Number of unreadable replies after which the question is left open.
 const REPLIES_MAX: u32 = 5;
 
-/// How much of what was typed is shown when it is not taken, in characters.
+/// The most that is shown of typed text that is not taken, in characters.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// Whoever answers here.
+/// The operator's side of a run.
 pub struct Console {
     screen: Arc<Screen>,
     correspondence: Correspondence,
     answers: Mutex<Answers>,
-    lines: AsyncMutex<Lines>,
+    lines: AsyncMutex<InputLines>,
     signals: AsyncMutex<Signals>,
     reads_input: bool,
 }
 
-/// What is typed or piped for questions.
-struct Lines {
-    source: Source,
+/// Lines typed or piped as answers to questions.
+struct InputLines {
+    source: InputSource,
     ended: bool,
 }
 
-enum Source {
+enum InputSource {
     Terminal {
         keyboard: Keyboard,
         /// Heard when the run is in the foreground again.
@@ -65,9 +65,9 @@ enum Source {
     Nobody,
 }
 
-/// Whom a question is put to.
-enum Asked<'l> {
-    Terminal { keyboard: &'l Keyboard, continued: &'l mut Signal, asking: Asking<'l> },
+/// The terminal or pipe that a question is put to.
+enum PromptTarget<'l> {
+    Terminal { keyboard: &'l Keyboard, continued: &'l mut Signal, asking: KeyboardPrompt<'l> },
     Pipe(&'l mut mpsc::UnboundedReceiver<String>),
 }
 
@@ -92,8 +92,8 @@ impl Console {
         let reads_input = is_terminal || answers.is_none();
         let (commands_in, commands) = mpsc::unbounded_channel();
         let source = match (reads_input, is_terminal) {
-            (false, _) => Source::Nobody,
-            (true, true) => Source::Terminal {
+            (false, _) => InputSource::Nobody,
+            (true, true) => InputSource::Terminal {
                 keyboard: Keyboard::attend(move |line| {
                     command(line).is_some_and(|said| commands_in.send(said).is_ok())
                 }),
@@ -102,14 +102,14 @@ impl Console {
             (true, false) => {
                 let (typed_in, typed) = mpsc::unbounded_channel();
                 std::thread::spawn(move || read_lines(&typed_in));
-                Source::Pipe(typed)
+                InputSource::Pipe(typed)
             }
         };
         Ok(Self {
             correspondence: Correspondence::new(mailbox, Timestamp::now(), screen.show()),
             screen,
             answers: Mutex::new(answers.unwrap_or_default()),
-            lines: AsyncMutex::new(Lines { source, ended: false }),
+            lines: AsyncMutex::new(InputLines { source, ended: false }),
             signals: AsyncMutex::new(Signals {
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
@@ -135,7 +135,7 @@ impl Console {
     /// Takes all that was typed so far. While something is asked that is what answers it.
     fn ignore_typed(&self, why: &str) {
         if let Ok(lines) = self.lines.try_lock()
-            && let Source::Terminal { keyboard, .. } = &lines.source
+            && let InputSource::Terminal { keyboard, .. } = &lines.source
         {
             self.say_ignored(why, &keyboard.drain());
         }
@@ -170,36 +170,36 @@ impl Console {
             Ok(lines) => (lines, true),
             Err(_) => (self.lines.lock().await, false),
         };
-        let Lines { source, ended } = &mut *lines;
+        let InputLines { source, ended } = &mut *lines;
         if *ended {
             return None;
         }
-        if let (Source::Terminal { keyboard, .. }, false) = (&*source, is_fresh) {
+        if let (InputSource::Terminal { keyboard, .. }, false) = (&*source, is_fresh) {
             self.say_ignored(BEFORE, &keyboard.drain());
         }
         let mut asked = match source {
-            Source::Terminal { keyboard, continued } => {
+            InputSource::Terminal { keyboard, continued } => {
                 let keyboard: &Keyboard = keyboard;
-                Asked::Terminal { keyboard, continued, asking: keyboard.ask() }
+                PromptTarget::Terminal { keyboard, continued, asking: keyboard.ask() }
             }
-            Source::Pipe(lines) => Asked::Pipe(lines),
-            Source::Nobody => return None,
+            InputSource::Pipe(lines) => PromptTarget::Pipe(lines),
+            InputSource::Nobody => return None,
         };
         for _ in 0..REPLIES_MAX {
             let entry = self.entry(&mut asked).await;
             let (text, is_paste) = match &entry {
-                Entry::Line(text) => (text, false),
-                Entry::Paste(text) => (text, true),
-                Entry::Early(text) => {
+                TypedEntry::Line(text) => (text, false),
+                TypedEntry::Paste(text) => (text, true),
+                TypedEntry::Early(text) => {
                     self.say_ignored(BEFORE, std::slice::from_ref(text));
                     continue;
                 }
-                Entry::Cut(text) => {
+                TypedEntry::Cut(text) => {
                     let why = format!("Not taken, the terminal gave only a part of it: {}", quoted(text));
                     self.refuse(&asked, &why);
                     continue;
                 }
-                Entry::End => {
+                TypedEntry::End => {
                     *ended = true;
                     self.screen.with_renderer(|renderer| renderer.echo("", "end of input"));
                     return None;
@@ -221,17 +221,17 @@ impl Console {
     }
 
     /// Says why an entry was not taken. What came together with it is not taken either.
-    fn refuse(&self, asked: &Asked<'_>, why: &str) {
-        if let Asked::Terminal { keyboard, .. } = asked {
+    fn refuse(&self, asked: &PromptTarget<'_>, why: &str) {
+        if let PromptTarget::Terminal { keyboard, .. } = asked {
             self.say_ignored(BEFORE, &keyboard.drain());
         }
         self.screen.note(why);
     }
 
     /// The next thing that is typed or piped.
-    async fn entry(&self, asked: &mut Asked<'_>) -> Entry {
+    async fn entry(&self, asked: &mut PromptTarget<'_>) -> TypedEntry {
         match asked {
-            Asked::Terminal { keyboard, continued, asking } => {
+            PromptTarget::Terminal { keyboard, continued, asking } => {
                 self.screen.with_renderer(Renderer::prompt);
                 loop {
                     tokio::select! {
@@ -240,10 +240,10 @@ impl Console {
                     }
                 }
             }
-            Asked::Pipe(lines) => {
-                let Some(line) = lines.recv().await else { return Entry::End };
+            PromptTarget::Pipe(lines) => {
+                let Some(line) = lines.recv().await else { return TypedEntry::End };
                 self.screen.with_renderer(|renderer| renderer.echo(&line, "from the input"));
-                Entry::Line(line)
+                TypedEntry::Line(line)
             }
         }
     }
@@ -327,21 +327,21 @@ impl Operator for Console {
     }
 }
 
-/// Where a question was answered while it was asked here.
+/// Place where a question asked here was answered.
 enum Typed {
     Here(Reply),
     Elsewhere(Answered),
 }
 
-/// Why something that was typed is ignored.
+/// Reason why typed text is ignored.
 const BEFORE: &str = "typed before the question";
 
-/// What is said of something that was typed and answers nothing.
+/// Returns the message about typed text that answers nothing.
 fn ignored(why: &str, text: &str) -> String {
     format!("ignored, {why}: {}", quoted(text))
 }
 
-/// What was typed, in quotes, masked, with how much more there was of it.
+/// Returns the typed text in quotes and masked, with the number of characters left out.
 fn quoted(text: &str) -> String {
     let masked = secrets::mask(text);
     let shown: String = masked.chars().take(SHOWN_CHARS_MAX).collect();
@@ -353,7 +353,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// What a line says that is a command at any time, whatever is asked.
+/// Returns the message of a line that is a command at any time, whatever is asked.
 fn command(line: &str) -> Option<Message> {
     match line.trim() {
         "/auto" => Some(Message::Mode(Mode::Auto)),
@@ -380,7 +380,7 @@ fn read_lines(typed: &mpsc::UnboundedSender<String>) {
     }
 }
 
-/// Asks a yes-or-no question outside of any run; no where nobody is there, and for anything but one yes.
+/// Asks a yes-or-no question outside of any run. Returns true only if an operator at the terminal answers with one yes.
 pub fn confirm(text: &str) -> bool {
     if !std::io::stdin().is_terminal() {
         return false;

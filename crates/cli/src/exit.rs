@@ -1,6 +1,6 @@
-//! How a command ended, and the number that says so to a script.
+//! The endings of a command, and the exit codes that tell scripts of them.
 
-/// How a command ended.
+/// Ending of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// Everything asked for was done.
@@ -11,7 +11,7 @@ pub enum Ending {
     Usage,
     /// The run stands in phase 2 and goes on with new context.
     Blocked,
-    /// The run waits for an operator, and nobody is there to ask.
+    /// The run waits for an operator, and no operator is there to ask.
     Waiting,
     /// A limit was reached: steps, money, tokens, time.
     LimitReached,

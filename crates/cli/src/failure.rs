@@ -1,4 +1,4 @@
-//! What an operator reads when a command fails: what, why, and what to do.
+//! Errors as an operator reads them when a command fails: what, why, and what to do.
 
 use std::error::Error;
 use std::fmt;
@@ -29,7 +29,7 @@ impl Failure {
         Self { what: what.into(), hint: None, ending, below: None }
     }
 
-    /// What `error` says with its cause, and what to do about it, if that is known.
+    /// Builds a failure from `error` with its cause, and the hint on what to do, if there is one.
     pub fn of(ending: Ending, error: &dyn Error, hint: Option<String>) -> Self {
         let what = match error.source() {
             Some(source) => format!("{error}: {source}"),
@@ -65,7 +65,7 @@ impl Error for Failure {
     }
 }
 
-/// What failed and what to do about it, in one line: for a report that goes on.
+/// Returns in one line what failed and what to do about it: for a report that goes on.
 pub fn text(error: &anyhow::Error) -> String {
     match error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_deref()) {
         Some(hint) => format!("{error}; {hint}"),

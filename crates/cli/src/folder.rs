@@ -18,10 +18,10 @@ use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::remark;
 
-/// How often a run that waits looks whether the folder is free.
+/// Interval at which a waiting run checks if the folder is free.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// What to do where another run is at work in the folder.
+/// Ways to deal with another run that works in the folder.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct FolderArgs {
     /// If another run works in the folder, wait until it leaves
@@ -32,9 +32,9 @@ pub struct FolderArgs {
     share: bool,
 }
 
-/// Who is asked what to do about a folder that is taken.
+/// Way in which the operator is asked about a folder that is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
+pub enum FolderPrompt {
     /// The operator, if one is at the terminal. `--copy` is a way out.
     WithCopy,
     /// The operator, if one is at the terminal.
@@ -47,14 +47,15 @@ pub enum Asked {
 ///
 /// # Errors
 ///
-/// [`HeldUp`](assembly::HeldUp) if [`Asked::Nobody`]; a failure with the ways out if the operator doesn't want to wait or is not there.
+/// [`HeldUp`](assembly::HeldUp) if [`FolderPrompt::Nobody`]; a failure with the ways out if the operator doesn't want
+/// to wait or is not there.
 pub fn enter(
     home: &Home,
     surroundings: &Surroundings,
     run: Claimant<'_>,
     workdir: &Path,
     args: &FolderArgs,
-    asked: Asked,
+    asked: FolderPrompt,
 ) -> anyhow::Result<EnteredFolder> {
     let sharing = if args.share { Sharing::Beside } else { Sharing::Alone };
     let mut waits = false;
@@ -63,7 +64,7 @@ pub fn enter(
             Ok(entered) => return Ok(entered),
             Err(held_up) => held_up,
         };
-        if asked == Asked::Nobody {
+        if asked == FolderPrompt::Nobody {
             return Err(held_up.into());
         }
         if !waits {
@@ -89,7 +90,7 @@ pub fn enter_again(
     run_id: &RunId,
     workdir: Option<&Path>,
     args: &FolderArgs,
-    asked: Asked,
+    asked: FolderPrompt,
 ) -> anyhow::Result<Option<EnteredFolder>> {
     // A journal that can't be read is told of where it is taken over.
     let Some(recorded) = runs::workdir(home, run_id).ok().flatten() else { return Ok(None) };
@@ -97,8 +98,8 @@ pub fn enter_again(
     enter(home, surroundings, Claimant::Run(run_id.as_str()), workdir, args, asked).map(Some)
 }
 
-fn taken(who: String, asked: Asked) -> anyhow::Error {
-    let copy = if asked == Asked::WithCopy { "`--copy` works on a copy, " } else { "" };
+fn taken(who: String, asked: FolderPrompt) -> anyhow::Error {
+    let copy = if asked == FolderPrompt::WithCopy { "`--copy` works on a copy, " } else { "" };
     Failure::ending(Ending::Waiting, who)
         .hint(format!("`--wait` waits until it leaves, {copy}`--share` works there all the same"))
         .into()

@@ -7,7 +7,7 @@
 //! kept from in `sandbox.rs`; who answers questions is
 //! in `console.rs`; what a run looks like on a terminal is in `render.rs`.
 
-/// Says something on stderr; where nobody can read it, the work goes on.
+/// Writes a message to stderr; if that can't be read, the work goes on.
 macro_rules! tell {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -49,13 +49,13 @@ use crate::exit::Ending;
 #[command(name = "adjutant", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
     #[command(flatten)]
     place: settings::Place,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum CliCommand {
     New(command::new::NewArgs),
     Validate(command::validate::ValidateArgs),
     Run(command::run::RunArgs),
@@ -111,37 +111,37 @@ fn main() -> ExitCode {
     };
     let place = &cli.place;
     let ended = match &cli.command {
-        Command::New(args) => command::new::run(args),
-        Command::Validate(args) => command::validate::run(args, place),
-        Command::Run(args) => command::run::run(args, place),
-        Command::Resume(args) => command::resume::run(args, place),
-        Command::Plan(args) => command::plan::run(args, place),
-        Command::Inbox(args) => command::inbox::run(args, place),
-        Command::Work(args) => command::work::run(args, place),
-        Command::Pause(args) => command::say::pause(args, place),
-        Command::Stop(args) => command::say::stop(args, place),
-        Command::Steer(args) => command::say::steer(args, place),
-        Command::Amend(args) => command::say::amend(args, place),
-        Command::List(args) => command::list::run(args, place),
-        Command::Inspect(args) => command::inspect::run(args, place),
-        Command::Dashboard(args) => command::dashboard::run(args, place),
-        Command::Replay(args) => command::replay::run(args, place),
-        Command::History(args) => command::history::run(args, place),
-        Command::Learn(args) => command::learn::run(args, place),
-        Command::Trace(args) => command::trace::run(args, place),
-        Command::Undo(args) => command::undo::run(args, place),
-        Command::Decide(args) => command::decide::run(args),
-        Command::Explain(args) => command::explain::run(args, place),
-        Command::Grants(args) => command::grants::run(args, place),
-        Command::Memory(args) => command::memory::run(args, place),
-        Command::Framework(args) => command::framework::run(args),
-        Command::Tools(args) => command::tools::run(args),
-        Command::Roles(args) => command::roles::run(args, place),
-        Command::Adapters(args) => command::adapters::run(args, place),
-        Command::Trust(args) => command::trust::run(args, place),
-        Command::Doctor(args) => command::doctor::run(args, place),
-        Command::Completions(args) => command::completions::run(args),
-        Command::Version(args) => command::version::run(args),
+        CliCommand::New(args) => command::new::run(args),
+        CliCommand::Validate(args) => command::validate::run(args, place),
+        CliCommand::Run(args) => command::run::run(args, place),
+        CliCommand::Resume(args) => command::resume::run(args, place),
+        CliCommand::Plan(args) => command::plan::run(args, place),
+        CliCommand::Inbox(args) => command::inbox::run(args, place),
+        CliCommand::Work(args) => command::work::run(args, place),
+        CliCommand::Pause(args) => command::say::pause(args, place),
+        CliCommand::Stop(args) => command::say::stop(args, place),
+        CliCommand::Steer(args) => command::say::steer(args, place),
+        CliCommand::Amend(args) => command::say::amend(args, place),
+        CliCommand::List(args) => command::list::run(args, place),
+        CliCommand::Inspect(args) => command::inspect::run(args, place),
+        CliCommand::Dashboard(args) => command::dashboard::run(args, place),
+        CliCommand::Replay(args) => command::replay::run(args, place),
+        CliCommand::History(args) => command::history::run(args, place),
+        CliCommand::Learn(args) => command::learn::run(args, place),
+        CliCommand::Trace(args) => command::trace::run(args, place),
+        CliCommand::Undo(args) => command::undo::run(args, place),
+        CliCommand::Decide(args) => command::decide::run(args),
+        CliCommand::Explain(args) => command::explain::run(args, place),
+        CliCommand::Grants(args) => command::grants::run(args, place),
+        CliCommand::Memory(args) => command::memory::run(args, place),
+        CliCommand::Framework(args) => command::framework::run(args),
+        CliCommand::Tools(args) => command::tools::run(args),
+        CliCommand::Roles(args) => command::roles::run(args, place),
+        CliCommand::Adapters(args) => command::adapters::run(args, place),
+        CliCommand::Trust(args) => command::trust::run(args, place),
+        CliCommand::Doctor(args) => command::doctor::run(args, place),
+        CliCommand::Completions(args) => command::completions::run(args),
+        CliCommand::Version(args) => command::version::run(args),
     };
     ExitCode::from(exit::exit_code(ended.unwrap_or_else(|error| failure::report(&error))))
 }

@@ -1,7 +1,7 @@
 //! Tells an operator who is not at a terminal that something waits: by a program of theirs, by a webhook.
 //!
-//! Each question is told of once over each channel, whoever tells. Nothing here fails a run: what can't be told is a
-//! warning, and is told of later.
+//! Each question is told of once over each channel, by one process. Nothing here fails a run: a notice that can't be
+//! sent is a warning, and is sent later.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -26,11 +26,11 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::{settings, sitting};
 
-/// How long a question of a run that somebody drives is theirs to answer before it is told of, in seconds: whoever
-/// sits at its terminal needs no notice.
+/// Time that the operator at a run's terminal has for a question before a notice is sent, in seconds: an operator who
+/// sits there needs no notice.
 const AT_TERMINAL_SECONDS: i64 = 60;
 
-/// How long a program that tells may take.
+/// Longest time that a notifying program may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most that is kept of what it says, in bytes.
@@ -85,7 +85,7 @@ pub async fn tell(home: &Home) -> anyhow::Result<Option<Duration>> {
     fault.map_or(Ok(gathering), Err)
 }
 
-/// Every question that nobody answered, of runs that wait or have waited at their terminal for long.
+/// Returns every unanswered question of the runs that wait, or that have waited at their terminal for long.
 fn waiting_now(home: &Home) -> anyhow::Result<Vec<Waits>> {
     let now = Timestamp::now();
     let all = runs::open_questions(home, &Owner::current(), now).context("can't read the folder of sessions")?;

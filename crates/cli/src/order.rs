@@ -25,10 +25,10 @@ use jiff::Timestamp;
 use crate::answers::Answers;
 use crate::command::trust;
 use crate::console::{Console, confirm};
-use crate::diagnostics::{self, Look, Source};
+use crate::diagnostics::{self, ProblemStyle, SourceText};
 use crate::exit::Ending;
 use crate::failure::Failure;
-use crate::folder::{self, Asked, FolderArgs};
+use crate::folder::{self, FolderArgs, FolderPrompt};
 use crate::notices;
 use crate::render::Renderer;
 use crate::screen::Screen;
@@ -47,7 +47,7 @@ pub struct Order<'a> {
     pub is_ephemeral: bool,
     /// True if another run of the brief may be unfinished.
     pub may_be_second: bool,
-    /// The way into its working folder; `None` for a run that changes nothing, and so is in nobody's way.
+    /// The way into its working folder; `None` for a run that changes nothing, and so can't disturb another.
     pub folder: Option<WorkFolder<'a>>,
     /// A file of answers.
     pub answers: Option<&'a Path>,
@@ -66,7 +66,7 @@ pub struct WorkFolder<'a> {
 }
 
 impl Order<'_> {
-    /// Begins the run and drives it to its end, or to a question that nobody is there to answer.
+    /// Begins the run and drives it to its end, or to a question that no operator is there to answer.
     pub fn carry_out(&self, place: &Place) -> anyhow::Result<Ending> {
         let home = place.home()?;
         let Some((text, brief)) = read_brief(self, &home)? else { return Ok(Ending::Usage) };
@@ -88,7 +88,7 @@ impl Order<'_> {
         let copy = is_copied.then(|| copy_workdir(kept_in, &brief_id, &settings.workdir.value)).transpose()?;
         let workdir = copy.as_ref().unwrap_or(&settings.workdir.value);
         let folder = self.folder.as_ref().map(|folder| {
-            let asked = if folder.is_copied { Asked::WithoutCopy } else { Asked::WithCopy };
+            let asked = if folder.is_copied { FolderPrompt::WithoutCopy } else { FolderPrompt::WithCopy };
             folder::enter(&home, &surroundings, Claimant::New(brief_id.as_str()), workdir, folder.args, asked)
         });
         let taken = taken_lines(&settings);
@@ -152,7 +152,7 @@ impl Order<'_> {
     }
 }
 
-/// A temporary folder that nobody else can look into.
+/// Creates a temporary folder that only its owner can look into.
 fn private_folder() -> std::io::Result<tempfile::TempDir> {
     tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir()
 }
@@ -177,8 +177,8 @@ fn read_brief(order: &Order<'_>, home: &Home) -> anyhow::Result<Option<(String, 
     if !reading.problems.is_empty() {
         let no_color = std::env::var_os("NO_COLOR");
         let name = path.display().to_string();
-        let look = Look::of(std::io::stderr().is_terminal(), no_color.as_deref());
-        eprint!("{}", diagnostics::render(&reading.problems, Source { name: &name, text: &text }, look));
+        let look = ProblemStyle::of(std::io::stderr().is_terminal(), no_color.as_deref());
+        eprint!("{}", diagnostics::render(&reading.problems, SourceText { name: &name, text: &text }, look));
     }
     let is_valid = reading.is_valid();
     Ok(reading.brief.filter(|_| is_valid).map(|brief| (text, brief)))

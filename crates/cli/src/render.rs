@@ -1,4 +1,4 @@
-//! What a run looks like while it goes on: lines for a person, or one JSON object per event for a program.
+//! Shows a run while it goes on: lines for a person, or one JSON object per event for a program.
 //!
 //! In: events and text as it arrives. Out: stdout. Computes no fact of its own, and lets no text from
 //! outside drive the terminal.
@@ -28,39 +28,39 @@ use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
 
-/// How much of a call's arguments stands on a line, in characters (the peer's number).
+/// The most that a line shows of a call's arguments, in characters (the peer's number).
 const ARGS_CHARS_MAX: usize = 120;
 
 /// Shows a run.
 pub struct Renderer {
-    look: Look,
+    look: RenderStyle,
     out: Box<dyn Write + Send>,
-    /// Whether text of a turn stands on the last line.
+    /// True if text of a turn stands on the last line.
     mid_line: bool,
-    /// Whether the turn's text was shown as it arrived.
+    /// True if the turn's text was shown as it arrived.
     streamed: bool,
-    status: Status,
+    status: StatusLine,
     /// The run that each line of JSON is of, where a program may read those of several.
     run: Option<RunId>,
 }
 
-/// What is in flight, for the last line of a terminal.
+/// Work in flight, for the last line of a terminal.
 #[derive(Debug, Default)]
-struct Status {
-    /// Since when, and what, by its slot.
+struct StatusLine {
+    /// Start and description of each piece of work, by its slot.
     in_flight: BTreeMap<String, (Instant, String)>,
     is_shown: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum RenderStyle {
     Coloured,
     Plain,
     Json,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Tone {
+enum TextTone {
     Heading,
     Dim,
     Good,
@@ -80,12 +80,12 @@ impl Renderer {
     pub fn on_stdout(json: bool) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let look = match json {
-            true => Look::Json,
-            false if std::io::stdout().is_terminal() && !no_color => Look::Coloured,
-            false => Look::Plain,
+            true => RenderStyle::Json,
+            false if std::io::stdout().is_terminal() && !no_color => RenderStyle::Coloured,
+            false => RenderStyle::Plain,
         };
         let out = Box::new(std::io::stdout());
-        Self { look, out, mid_line: false, streamed: false, status: Status::default(), run: None }
+        Self { look, out, mid_line: false, streamed: false, status: StatusLine::default(), run: None }
     }
 
     /// The same for a run that a worker goes on with: each line of JSON names the run. With `several` at once each line
@@ -96,31 +96,31 @@ impl Renderer {
         if json || !several {
             return renderer;
         }
-        let out = Box::new(Labelled { label: format!("{run} | "), line: Vec::new() });
-        Self { look: Look::Plain, out, ..renderer }
+        let out = Box::new(LabelledStdout { label: format!("{run} | "), line: Vec::new() });
+        Self { look: RenderStyle::Plain, out, ..renderer }
     }
 
     /// Says something about the run that is no event.
     pub fn note(&mut self, text: &str) {
-        if self.look == Look::Json {
+        if self.look == RenderStyle::Json {
             let run = self.run.as_ref().map(|run| format!("{run} | ")).unwrap_or_default();
             tell!("{run}{text}");
         } else {
-            self.line(Tone::Dim, &visible_line(text));
+            self.line(TextTone::Dim, &visible_line(text));
         }
     }
 
     /// Shows that an answer was taken from somewhere else than this terminal.
     pub fn echo(&mut self, answer: &str, from: &str) {
-        if self.look != Look::Json {
+        if self.look != RenderStyle::Json {
             self.fresh_line();
-            self.line(Tone::Dim, &format!("> {}  ({from})", visible_line(&secrets::mask(answer))));
+            self.line(TextTone::Dim, &format!("> {}  ({from})", visible_line(&secrets::mask(answer))));
         }
     }
 
     /// Shows that an answer may be typed now.
     pub fn prompt(&mut self) {
-        if self.look != Look::Json {
+        if self.look != RenderStyle::Json {
             self.write("> ");
             self.flush();
             self.mid_line = false;
@@ -130,7 +130,7 @@ impl Renderer {
     /// Shows what happened.
     pub fn show(&mut self, progress: &Progress<'_>) {
         match (self.look, progress) {
-            (Look::Json, Progress::Event(event)) => {
+            (RenderStyle::Json, Progress::Event(event)) => {
                 let line = wire::encode(event, None);
                 let line = if std::io::stdout().is_terminal() { visible_json(&line).into_owned() } else { line };
                 let line = match (&self.run, line.strip_prefix('{')) {
@@ -141,7 +141,7 @@ impl Renderer {
                 self.write(&line);
                 self.flush();
             }
-            (Look::Json, _) => {}
+            (RenderStyle::Json, _) => {}
             (_, Progress::Event(event)) => self.event(event),
             (_, Progress::Turn(_, Delta::Text(text))) if !text.is_empty() => {
                 self.streamed = true;
@@ -157,7 +157,7 @@ impl Renderer {
     /// middle of a text.
     pub fn tick(&mut self) {
         let oldest = self.status.in_flight.values().min();
-        if self.look != Look::Coloured || self.mid_line {
+        if self.look != RenderStyle::Coloured || self.mid_line {
             return;
         }
         let Some((since, what)) = oldest else { return };
@@ -202,52 +202,54 @@ impl Renderer {
                 }
                 self.fresh_line();
                 if *stop == Stop::MaxTokens {
-                    self.line(Tone::Warning, "! the reply was cut at its length limit");
+                    self.line(TextTone::Warning, "! the reply was cut at its length limit");
                 }
             }
             Body::Turn(TurnEvent::AgentFailed { kind, message, .. }) => {
-                self.line(Tone::Bad, &format!("! the turn failed ({}): {}", word(kind), visible_line(message)));
+                self.line(TextTone::Bad, &format!("! the turn failed ({}): {}", word(kind), visible_line(message)));
             }
             Body::Ask(AskEvent::Timer { length_ms, .. }) => {
                 self.line(
-                    Tone::Dim,
+                    TextTone::Dim,
                     &format!("  the next attempt follows in {}.{} s", length_ms / 1000, length_ms % 1000 / 100),
                 );
             }
             Body::Turn(TurnEvent::AgentChanged { name, .. }) => {
-                self.line(Tone::Warning, &format!("! {} takes the turns from here on", visible_line(name)));
+                self.line(TextTone::Warning, &format!("! {} takes the turns from here on", visible_line(name)));
             }
             Body::Turn(TurnEvent::ContextFolded { messages, before, after }) => self.line(
-                Tone::Dim,
+                TextTone::Dim,
                 &format!("  {} old results are folded: about {before} tokens become {after}", messages.len()),
             ),
             Body::Turn(TurnEvent::ContextCut { before, after, .. }) => self.line(
-                Tone::Dim,
+                TextTone::Dim,
                 &format!("  old messages are left out: about {before} tokens become {after} and the runtime state"),
             ),
             Body::Turn(TurnEvent::Message { kind: MessageKind::Nudge, .. }) => {
-                self.line(Tone::Warning, "! no Confirmation Summary; the agent is asked again");
+                self.line(TextTone::Warning, "! no Confirmation Summary; the agent is asked again");
             }
             Body::Part(PartEvent::PhaseDrift { declared, phase, .. }) => self.line(
-                Tone::Warning,
+                TextTone::Warning,
                 &format!(
                     "! the agent announces phase {} while the session is in {}",
                     declared.as_str(),
                     phase.as_str()
                 ),
             ),
-            Body::Host(HostEvent::Warning { text }) => self.line(Tone::Warning, &format!("! {}", visible_line(text))),
+            Body::Host(HostEvent::Warning { text }) => {
+                self.line(TextTone::Warning, &format!("! {}", visible_line(text)))
+            }
             Body::Host(HostEvent::FolderChanged { paths, more, head_before, head_now }) => {
                 let (head_before, head_now) = (head_before.clone(), head_now.clone());
                 let change = FolderChange { paths: paths.clone(), more: *more, head_before, head_now };
                 let facts = changed_by_others(&change).join(" ");
                 let said = format!("! somebody else changed the folder while the run stood still. {facts}");
-                self.line(Tone::Warning, &visible_line(&said));
+                self.line(TextTone::Warning, &visible_line(&said));
             }
             Body::Learned(LearnedEvent::LearnedProfileApplied { slug, applied, .. }) => {
                 let Applied { detectors, phase_budgets, tool_callouts } = applied;
                 let what = format!("{detectors} detectors, {phase_budgets} phase budgets, {tool_callouts} dead tools");
-                self.line(Tone::Dim, &format!("  learned profile {}: {what}", visible_line(slug)));
+                self.line(TextTone::Dim, &format!("  learned profile {}: {what}", visible_line(slug)));
             }
             Body::Host(HostEvent::SandboxReport { missing, layers, absent, .. }) => {
                 self.sandbox(missing, layers, absent)
@@ -256,32 +258,34 @@ impl Renderer {
                 let more = if *left_out > 0 { format!("; {left_out} older ones are not") } else { String::new() };
                 let count = records.len();
                 self.line(
-                    Tone::Dim,
+                    TextTone::Dim,
                     &format!("memory of {}: {count} entries are shown to the agent{more}", visible_line(project)),
                 );
                 for found in contradictions {
                     let (newer, older) = (&found.newer, &found.older);
-                    self.line(Tone::Warning, &format!("! {newer} contradicts {older}: {}", found.rule.said()));
+                    self.line(TextTone::Warning, &format!("! {newer} contradicts {older}: {}", found.rule.said()));
                 }
             }
-            Body::Host(HostEvent::Error { error, .. }) => self.line(Tone::Bad, &format!("! {}", visible_line(error))),
+            Body::Host(HostEvent::Error { error, .. }) => {
+                self.line(TextTone::Bad, &format!("! {}", visible_line(error)))
+            }
             Body::Gate(GateEvent::AuthCheckFired { decision, tool, reason, answer, .. }) if decision != "allow" => {
                 let answer = answer.map_or("deny", GateAnswer::as_str);
-                self.line(Tone::Warning, &format!("  {answer} {}: {}", visible_line(tool), visible_line(reason)));
+                self.line(TextTone::Warning, &format!("  {answer} {}: {}", visible_line(tool), visible_line(reason)));
             }
             Body::Gate(GateEvent::HookResult { fault: Some(fault), reason, .. }) => {
                 let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
                 let said = format!("! a guard hook {}{why}", fault.said());
-                self.line(Tone::Warning, &visible_line(&said));
+                self.line(TextTone::Warning, &visible_line(&said));
             }
             Body::Call(CallEvent::RescueMade { error: Some(error), .. }) => {
                 self.line(
-                    Tone::Bad,
+                    TextTone::Bad,
                     &format!("! what the call may destroy could not be kept: {}", visible_line(error)),
                 );
             }
             Body::Call(CallEvent::RescueMade { left_out, files, .. }) if *left_out > 0 => self.line(
-                Tone::Warning,
+                TextTone::Warning,
                 &format!(
                     "! kept before the call: {files} files; {left_out} could not be kept, `undo --list` names them"
                 ),
@@ -292,111 +296,117 @@ impl Renderer {
                     Some((end, _)) => format!("{}\u{2026}", &args[..end]),
                     None => args,
                 };
-                self.line(Tone::Heading, &format!("  \u{2192} {} {}", visible_line(name), visible_line(&args)));
+                self.line(TextTone::Heading, &format!("  \u{2192} {} {}", visible_line(name), visible_line(&args)));
             }
             Body::Call(CallEvent::ToolResult { success, duration_ms, bytes, code, content, settled, .. }) => {
                 let how = if *settled { ", found out after an interruption" } else { "" };
                 if *success {
-                    self.line(Tone::Good, &format!("  \u{2713} ok, {duration_ms} ms, {bytes} bytes{how}"));
+                    self.line(TextTone::Good, &format!("  \u{2713} ok, {duration_ms} ms, {bytes} bytes{how}"));
                 } else {
                     let code = code.as_deref().unwrap_or("failed");
                     let first = content.as_deref().and_then(|content| content.lines().next()).unwrap_or_default();
-                    self.line(Tone::Bad, &format!("  \u{2717} {code}, {duration_ms} ms: {}", visible_line(first)));
+                    self.line(TextTone::Bad, &format!("  \u{2717} {code}, {duration_ms} ms: {}", visible_line(first)));
                 }
             }
-            Body::Call(CallEvent::ToolCancelled { .. }) => self.line(Tone::Warning, "  \u{2717} cancelled"),
+            Body::Call(CallEvent::ToolCancelled { .. }) => self.line(TextTone::Warning, "  \u{2717} cancelled"),
             Body::Gate(GateEvent::PermissionGranted { scope_granted, .. }) => {
-                self.line(Tone::Good, &format!("  \u{2713} granted ({})", scope_granted.as_str()));
+                self.line(TextTone::Good, &format!("  \u{2713} granted ({})", scope_granted.as_str()));
             }
-            Body::Gate(GateEvent::PermissionDenied { .. }) => self.line(Tone::Warning, "  \u{2717} not granted"),
+            Body::Gate(GateEvent::PermissionDenied { .. }) => self.line(TextTone::Warning, "  \u{2717} not granted"),
             Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => {
-                self.line(Tone::Warning, &format!("! the grant {} was revoked", visible_line(grant_id)));
+                self.line(TextTone::Warning, &format!("! the grant {} was revoked", visible_line(grant_id)));
             }
             // The answer was shown when it was given.
             Body::Call(CallEvent::ToolRejected { rejection: Rejection::Answered, .. }) => {}
             Body::Call(CallEvent::ToolRejected { name, rejection, .. }) => {
                 self.line(
-                    Tone::Warning,
+                    TextTone::Warning,
                     &format!("  \u{2717} {} was not called: {}", visible_line(name), word(rejection)),
                 );
             }
             Body::Call(CallEvent::Interrupted { slot, effect }) => {
-                self.line(Tone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));
+                self.line(TextTone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));
             }
             Body::Ask(AskEvent::Question { question, .. }) => self.question(question),
             Body::Ask(AskEvent::Expired { slot }) if slot.what == What::Ask => {
-                self.line(Tone::Warning, &format!("! the deadline of {slot} passed"))
+                self.line(TextTone::Warning, &format!("! the deadline of {slot} passed"))
             }
-            Body::Part(PartEvent::ModeSet { mode }) => self.line(Tone::Dim, &format!("  mode: {mode}")),
+            Body::Part(PartEvent::ModeSet { mode }) => self.line(TextTone::Dim, &format!("  mode: {mode}")),
             Body::Budget(BudgetEvent::BudgetWarn { metric, used, limit, role, phase, learned }) => {
                 let by = role.as_deref().map(|role| format!(" by the {}", visible_line(role))).unwrap_or_default();
                 let whence = whence(*phase, learned.as_deref());
-                self.line(Tone::Warning, &format!("! {} used{by}{whence}", of_limit(metric, *used, *limit)));
+                self.line(TextTone::Warning, &format!("! {} used{by}{whence}", of_limit(metric, *used, *limit)));
             }
             Body::Crew(CrewEvent::ScopeWarning { subtask, category, word }) => {
                 let (subtask, category, word) = (subtask.clone(), category.clone(), word.clone());
                 let warned = scope_warned(&ScopeWarning { subtask, category, word });
-                self.line(Tone::Warning, &format!("! {}", visible_line(&warned)));
+                self.line(TextTone::Warning, &format!("! {}", visible_line(&warned)));
             }
             Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, role, phase, learned }) => {
                 let whose = role.as_deref().map(|role| format!(" of the {}", visible_line(role))).unwrap_or_default();
                 let (reached, whence) = (of_limit(metric, *used, *limit), whence(*phase, learned.as_deref()));
-                self.line(Tone::Warning, &format!("! limit{whose} reached: {reached}{whence}"));
+                self.line(TextTone::Warning, &format!("! limit{whose} reached: {reached}{whence}"));
             }
             Body::Part(PartEvent::PartStart { .. }) => {
                 if let Some(role) = RoleName::of_part(event.part.as_str()) {
-                    self.line(Tone::Heading, &format!("\n== {role} ({}) ==", visible_line(event.part.as_str())));
+                    self.line(TextTone::Heading, &format!("\n== {role} ({}) ==", visible_line(event.part.as_str())));
                 }
             }
             Body::Handoff(HandoffEvent::HandoffRead { expected, handoff: None, faults, .. }) => {
-                self.line(Tone::Warning, &format!("! no `{expected}` handoff: {}", visible_line(&faults.join("; "))));
+                self.line(
+                    TextTone::Warning,
+                    &format!("! no `{expected}` handoff: {}", visible_line(&faults.join("; "))),
+                );
             }
             Body::Handoff(HandoffEvent::HandoffRead { handoff: Some(handoff), .. }) => self.handoff(handoff),
             Body::Crew(CrewEvent::CoordinatorState { state, subtask, reason, .. }) => {
                 let subtask =
                     subtask.as_deref().map(|id| format!(" `{}`", visible_line(&short_name(id)))).unwrap_or_default();
                 let reason = reason.as_deref().map(|reason| format!(": {}", visible_line(reason))).unwrap_or_default();
-                self.line(Tone::Dim, &format!("  crew: {}{subtask}{reason}", word(state)));
+                self.line(TextTone::Dim, &format!("  crew: {}{subtask}{reason}", word(state)));
             }
             Body::Part(PartEvent::DeadlinePassed { deadline }) => {
-                self.line(Tone::Warning, &format!("! the brief's deadline, {}, has passed", visible_line(deadline)));
+                self.line(
+                    TextTone::Warning,
+                    &format!("! the brief's deadline, {}, has passed", visible_line(deadline)),
+                );
             }
             _ => {}
         }
         self.tick();
     }
 
-    /// What the sandbox is worth here: one line if it is whole, otherwise one for each thing that is missing.
+    /// Shows the state of the sandbox: one line if it is whole, otherwise one for each thing that is missing.
     fn sandbox(&mut self, missing: &[String], layers: &[String], absent: &BTreeMap<String, String>) {
         if missing.is_empty() && absent.is_empty() {
             let layers = visible_line(&layers.join(", ")).into_owned();
-            self.line(Tone::Dim, &format!("sandbox: every wall held ({layers})"));
+            self.line(TextTone::Dim, &format!("sandbox: every wall held ({layers})"));
         }
         for (layer, why) in absent {
             let why = visible_line(why);
-            self.line(Tone::Warning, &format!("! sandbox: the layer `{}` is missing: {why}", visible_line(layer)));
+            self.line(TextTone::Warning, &format!("! sandbox: the layer `{}` is missing: {why}", visible_line(layer)));
         }
         for wall in missing {
             let known = Wall::ALL.into_iter().find(|known| known.as_str() == wall);
             let without = known.map_or("commands are not kept from something", Wall::without);
-            self.line(Tone::Warning, &format!("! sandbox: no wall `{}`: {without}", visible_line(wall)));
+            self.line(TextTone::Warning, &format!("! sandbox: no wall `{}`: {without}", visible_line(wall)));
         }
     }
 
-    /// What a role left, in a line or a few.
+    /// Shows the handoff of a role, in a line or a few.
     fn handoff(&mut self, handoff: &serde_json::Value) {
         let text = |value: &serde_json::Value| visible_line(value.as_str().unwrap_or_default()).into_owned();
         match handoff["kind"].as_str() {
             Some("plan") => {
                 for (index, subtask) in handoff["subtasks"].as_array().into_iter().flatten().enumerate() {
-                    self.line(Tone::Good, &format!("  {}. {}", index + 1, short_name(&text(&subtask["title"]))));
+                    self.line(TextTone::Good, &format!("  {}. {}", index + 1, short_name(&text(&subtask["title"]))));
                 }
             }
             Some("review") => {
-                self.line(Tone::Good, &format!("  {}: {}", text(&handoff["verdict"]), text(&handoff["rationale"])));
+                self.line(TextTone::Good, &format!("  {}: {}", text(&handoff["verdict"]), text(&handoff["rationale"])));
             }
-            Some("escalation") => self.line(Tone::Warning, &format!("  ! escalates: {}", text(&handoff["reason"]))),
-            _ => self.line(Tone::Good, &format!("  done: {}", text(&handoff["output"]))),
+            Some("escalation") => self.line(TextTone::Warning, &format!("  ! escalates: {}", text(&handoff["reason"]))),
+            _ => self.line(TextTone::Good, &format!("  done: {}", text(&handoff["output"]))),
         }
     }
 
@@ -409,22 +419,22 @@ impl Renderer {
         let reason = reason.unwrap_or_default();
         self.write("\n");
         self.line(
-            Tone::Heading,
+            TextTone::Heading,
             &format!("\u{2500}\u{2500} {number}{}{} \u{2500}\u{2500}", phase.as_str(), visible_line(&reason)),
         );
     }
 
     /// Shows a question that is put now, or that was put before and still waits.
     pub fn question(&mut self, question: &Question) {
-        if self.look == Look::Json {
+        if self.look == RenderStyle::Json {
             return;
         }
         self.write("\n");
-        self.line(Tone::Warning, &format!("? {}", visible_text(&question.text)));
+        self.line(TextTone::Warning, &format!("? {}", visible_text(&question.text)));
         let width = question.options.iter().map(|offer| offer.reply.chars().count()).max().unwrap_or(0);
         for offer in &question.options {
             let reply = format!("{:width$}", offer.reply);
-            self.line(Tone::Dim, &format!("    {reply}  {}", visible_line(&offer.changes)));
+            self.line(TextTone::Dim, &format!("    {reply}  {}", visible_line(&offer.changes)));
         }
     }
 
@@ -435,15 +445,15 @@ impl Renderer {
         }
     }
 
-    fn line(&mut self, tone: Tone, text: &str) {
+    fn line(&mut self, tone: TextTone, text: &str) {
         self.fresh_line();
-        if self.look == Look::Coloured {
+        if self.look == RenderStyle::Coloured {
             let code = match tone {
-                Tone::Heading => "1",
-                Tone::Dim => "2",
-                Tone::Good => "32",
-                Tone::Bad => "31",
-                Tone::Warning => "33",
+                TextTone::Heading => "1",
+                TextTone::Dim => "2",
+                TextTone::Good => "32",
+                TextTone::Bad => "31",
+                TextTone::Warning => "33",
             };
             self.write(&format!("\u{1b}[{code}m{text}\u{1b}[0m\n"));
         } else {
@@ -453,7 +463,7 @@ impl Renderer {
         self.flush();
     }
 
-    /// Whoever reads may have gone away; the run goes on, its journal says all of this too.
+    /// Writes to the output. Its reader may have gone away: the run goes on, and its journal says all of this too.
     fn write(&mut self, text: &str) {
         if std::mem::take(&mut self.status.is_shown) {
             self.out.write_all(b"\r\x1b[2K").ok();
@@ -467,13 +477,13 @@ impl Renderer {
 }
 
 /// Stdout for one of several runs: whole lines, each with the run's name in front.
-struct Labelled {
+struct LabelledStdout {
     label: String,
-    /// What has no line feed yet.
+    /// Text since the last line feed.
     line: Vec<u8>,
 }
 
-impl Write for Labelled {
+impl Write for LabelledStdout {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         for byte in text {
             if *byte != b'\n' {
@@ -490,7 +500,7 @@ impl Write for Labelled {
     }
 }
 
-impl Labelled {
+impl LabelledStdout {
     fn say(&mut self) -> io::Result<()> {
         let mut line = std::mem::take(&mut self.line);
         line.splice(..0, self.label.bytes());
@@ -501,7 +511,7 @@ impl Labelled {
     }
 }
 
-impl Drop for Labelled {
+impl Drop for LabelledStdout {
     fn drop(&mut self) {
         if !self.line.is_empty() {
             self.say().ok();
@@ -509,14 +519,14 @@ impl Drop for Labelled {
     }
 }
 
-/// Where a limit comes from, if not from flags, brief or configuration.
+/// Returns the source of a limit, if not flags, brief or configuration.
 fn whence(phase: Option<PhaseName>, learned: Option<&str>) -> String {
     let phase = phase.map(|phase| format!(" in phase {}", phase.as_str())).unwrap_or_default();
     let learned = learned.map(|slug| format!(" (learned profile {})", visible_line(slug))).unwrap_or_default();
     format!("{phase}{learned}")
 }
 
-/// How much of a limit is used, in a person's unit.
+/// Returns how much of a limit is used, in a person's unit.
 fn of_limit(metric: &str, used: u64, limit: u64) -> String {
     match Metric::named(metric) {
         Some(metric) => format!("{} of {}", metric.shown(used), metric.shown(limit)),

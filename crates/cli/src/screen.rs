@@ -10,7 +10,7 @@ use adjutant_core::inbox::mailbox::Answer;
 use adjutant_core::trace::wire;
 use adjutant_core::view::inbox::as_typed;
 use adjutant_core::view::visible_line;
-use adjutant_runtime::{Show, Shown};
+use adjutant_runtime::{DisplayFn, DisplayItem};
 
 use crate::render::Renderer;
 
@@ -38,13 +38,13 @@ impl Screen {
     }
 
     /// Shows what comes by way of the runtime.
-    pub fn show(self: &Arc<Self>) -> Show {
+    pub fn show(self: &Arc<Self>) -> DisplayFn {
         let screen = Arc::clone(self);
         Arc::new(move |shown| match shown {
-            Shown::Progress(progress) => screen.with_renderer(|renderer| renderer.show(progress)),
-            Shown::Note(text) => screen.note(text),
-            Shown::Answer(answer, question) => screen.answered_elsewhere(answer, question),
-            Shown::Said(said) => {
+            DisplayItem::Progress(progress) => screen.with_renderer(|renderer| renderer.show(progress)),
+            DisplayItem::Note(text) => screen.note(text),
+            DisplayItem::Answer(answer, question) => screen.answered_elsewhere(answer, question),
+            DisplayItem::Said(said) => {
                 let text = format!("{} says ({}): {}", said.by, said.whence, said.message.said());
                 screen.note(&visible_line(&text));
             }

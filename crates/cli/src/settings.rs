@@ -15,7 +15,7 @@ use anyhow::Context;
 use crate::command;
 use crate::failure::Failure;
 
-/// Where everything is kept.
+/// Place where everything is kept.
 #[derive(Debug, clap::Args)]
 pub struct Place {
     /// The folder of journals, configuration and artifacts [default: ~/.adjutant]

@@ -99,7 +99,7 @@ pub async fn drive(
     Ok(ended)
 }
 
-/// How a sitting ended, as an exit code. What is open says which.
+/// Returns the exit code for the end of a sitting. A question that is open decides which.
 pub fn ending(ended: &Ended) -> Ending {
     match ended {
         Ended::Finished(outcome) => outcome_ending(*outcome),
@@ -130,7 +130,7 @@ pub const fn outcome_ending(outcome: Outcome) -> Ending {
     }
 }
 
-/// What is said at the end of a sitting: how it ended, where the journal is, how to go on.
+/// Returns the lines printed at the end of a sitting: how it ended, where the journal is, how to go on.
 fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
     let mut lines = vec![match ended {
         Ended::Finished(Outcome::Completed) => format!("run {run_id}: completed"),

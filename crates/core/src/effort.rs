@@ -1,7 +1,6 @@
-//! How hard a model is asked to think.
+//! Effort: how hard a model is asked to think.
 //!
-//! In: an operator's word, or a number of tokens. Out: the same as a type. What a provider makes of it is for its
-//! adapter to say.
+//! In: an operator's word, or a number of tokens. Out: the same as a type. Each adapter translates it for its provider.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +8,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How much a model may spend on a turn before it answers, in four words that every provider's own map to.
+/// Effort that a model may spend on a turn before it answers, in four words that every provider's own map to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {

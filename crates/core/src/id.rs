@@ -11,7 +11,7 @@ pub const RUN_ID_CHARS_MAX: usize = 64;
 /// The longest id of a brief, in characters: leaves room for `-r2` and the like (design section 4).
 pub const BRIEF_ID_CHARS_MAX: usize = 56;
 
-/// Why a name was not taken.
+/// Reason why a name was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{given}` can't name a {what}: it takes 1 to {chars_max} letters, digits, `-`, `_` or `.`, not beginning with a dot"
@@ -23,7 +23,7 @@ pub struct BadName {
     chars_max: usize,
 }
 
-/// Whether `name` is safe as a file name anywhere: letters, digits, `-`, `_`, `.`, no leading dot.
+/// Returns `name` if it is safe as a file name anywhere: letters, digits, `-`, `_`, `.`, no leading dot.
 fn check(name: &str, what: &'static str, chars_max: usize) -> Result<String, BadName> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if (1..=chars_max).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with('.') {
@@ -40,7 +40,7 @@ macro_rules! checked_name {
         pub struct $name(String);
 
         impl $name {
-            /// The name as text.
+            /// Returns the name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -95,7 +95,7 @@ checked_name!(
 #[serde(try_from = "String", into = "String")]
 pub struct Slug(String);
 
-/// Why a project's name was not taken.
+/// Reason why a project's name was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{given}` can't name a project: it takes 1 to 64 lower-case letters, digits and hyphens, beginning with a letter or digit"
@@ -106,7 +106,7 @@ pub struct BadSlug {
 }
 
 impl Slug {
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,9 +1,9 @@
-//! Characters that nobody sees, and spaces that look like others.
+//! Invisible characters, and spaces that look like others.
 //!
 //! In an act that is shown they make one name look like another; in a text that is masked they break a secret in two.
 
-/// Whether `c` shows nothing of itself: of no width, a filler, a tag, a selector of variants, or one that turns the
-/// direction of writing around. Control characters and spaces are others.
+/// Returns true if `c` shows nothing of itself: zero-width characters, fillers, tags, variation selectors, and marks
+/// that change the direction of writing. Control characters and spaces don't count.
 #[must_use]
 pub const fn is_invisible(c: char) -> bool {
     matches!(
@@ -15,7 +15,7 @@ pub const fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Whether `c` is a space other than the one of the keyboard: it looks the same and is no end of a word to a shell.
+/// Returns true if `c` is a space other than the keyboard's: it looks the same, but doesn't end a word for a shell.
 #[must_use]
 pub const fn is_odd_space(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')

@@ -6,11 +6,11 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// How long a day is as it is written, `2026-01-31`. The parser takes a time for its day, and what is wrong with the
-/// time for nothing.
+/// Length of a day as it is written, `2026-01-31`. The parser would take a time for its day, and ignore faults in the
+/// time.
 const DAY_LENGTH: usize = 10;
 
-/// The moment that a text means; a day means its beginning.
+/// Returns the moment that a text means; a day means its beginning.
 #[must_use]
 pub fn since(text: &str) -> Option<Timestamp> {
     match day(text) {
@@ -19,7 +19,7 @@ pub fn since(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// The last moment that a text means, to the millisecond; a day means its end.
+/// Returns the last moment that a text means, to the millisecond; a day means its end.
 #[must_use]
 pub fn until(text: &str) -> Option<Timestamp> {
     match day_end(text) {
@@ -28,7 +28,7 @@ pub fn until(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// When a day is over: the beginning of the next; `None` if there is no such day.
+/// Returns the end of a day, which is the beginning of the next; `None` if there is no such day.
 #[must_use]
 pub fn day_end(text: &str) -> Option<Timestamp> {
     midnight(day(text)?.tomorrow().ok()?)

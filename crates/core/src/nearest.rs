@@ -1,21 +1,21 @@
 //! "Did you mean": the known names that are nearest to one that is not known.
 
-/// How many names are offered at most: more than a glance holds is no help.
+/// Most names that are offered: more than a glance takes in is no help.
 pub const OFFERED_MAX: usize = 3;
 
 /// The longest name that is compared, in characters: no name of ours is longer, so what is, is no slip of
 /// the keyboard.
 const COMPARED_CHARS_MAX: usize = 64;
 
-/// How many characters of a name count as its beginning.
+/// Number of characters of a name that count as its beginning.
 const BEGINNING_CHARS_MIN: usize = 3;
 
-/// The names among `known` that `given` may have meant, at most [`OFFERED_MAX`], the nearest first and equal
-/// ones by the alphabet: those that begin with it, and those that few edits make of it. An edit adds, takes
-/// away or replaces a character, or swaps two neighbours.
+/// Returns the names among `known` that `given` may have meant, at most [`OFFERED_MAX`], the nearest first and equal
+/// ones by the alphabet: those that begin with it, and those that few edits make of it. An edit adds, takes away or
+/// replaces a character, or swaps two neighbours.
 ///
-/// Case and the difference between `-`, `_` and a space do not count. A name of four characters or less is
-/// forgiven one edit, a longer one a third of its characters, and at least two.
+/// Case and the difference between `-`, `_` and a space do not count. A name of four characters or less is forgiven one
+/// edit, a longer one a third of its characters, and at least two.
 #[must_use]
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let written = given;
@@ -46,13 +46,13 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// The sentence that proposes what is nearest to `given`; absent if nothing is near.
+/// Returns a sentence that proposes the names nearest to `given`; `None` if no name is near.
 #[must_use]
 pub fn did_you_mean(given: &str, known: &[&str]) -> Option<String> {
     question(&nearest(given, known.iter().copied()))
 }
 
-/// The sentence that proposes `names`; absent if there are none.
+/// Returns the sentence that proposes `names`; absent if there are none.
 #[must_use]
 pub fn question(names: &[impl AsRef<str>]) -> Option<String> {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
@@ -64,7 +64,7 @@ fn folded(name: &str) -> Vec<char> {
     name.chars().take(COMPARED_CHARS_MAX + 1).map(fold).collect()
 }
 
-/// The number of insertions, deletions, replacements and swaps of neighbours between two names.
+/// Returns the number of insertions, deletions, replacements and swaps of neighbours between two names.
 fn distance(left: &[char], right: &[char]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=right.len()).collect();

@@ -1,8 +1,8 @@
-//! What tokens cost, in whole numbers.
+//! Computes the cost of tokens, in whole numbers.
 //!
-//! In: prices as an operator writes them, and tokens. Out: nano-dollars, of which a dollar has 10^9. A price
-//! in dollars for a million tokens has three decimals at most, so that one token costs a whole number of
-//! nano-dollars and no sum is ever rounded.
+//! In: prices as an operator writes them, and tokens. Out: nano-dollars, of which a dollar has 10^9. A price in dollars
+//! for a million tokens has three decimals at most, so that one token costs a whole number of nano-dollars and no sum
+//! is ever rounded.
 //!
 //! Begin with [`Prices`].
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::trace::Usage;
 
-/// The highest price that is taken, in dollars for a million tokens: more than a thousand times what the
-/// dearest model of today takes. What is higher is a slip, such as a price for a single token.
+/// The highest price that is taken, in dollars for a million tokens: more than a thousand times what the dearest model
+/// of today takes. A higher one is a slip, such as a price for a single token.
 pub const PRICE_DOLLARS_MAX: u64 = 1_000_000;
 
 /// The highest sum that is taken, in dollars.
@@ -20,8 +20,8 @@ pub const SUM_DOLLARS_MAX: u64 = 1_000_000_000;
 const DECIMALS_OF_A_PRICE: u32 = 3;
 const DECIMALS_OF_A_SUM: u32 = 9;
 
-/// What one token costs, in nano-dollars: dollars for a million tokens, times a thousand. What the operator
-/// did not say is unknown.
+/// Price of one token, in nano-dollars: dollars for a million tokens, times a thousand. A price that the operator did
+/// not give is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prices {
     /// Input that is not from a cache.
@@ -39,14 +39,14 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Whether no price is known.
+    /// Returns true if no price is known.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.input.is_none() && self.cache_read.is_none() && self.cache_write.is_none() && self.output.is_none()
     }
 
-    /// What `usage` costs, in nano-dollars; unknown if a number of tokens or the price of any of them is.
-    /// A provider that says nothing of a cache has none, or counts it as other input.
+    /// Returns the cost of `usage`, in nano-dollars; unknown if a number of tokens or the price of any of them is. A
+    /// provider that says nothing of a cache has none, or counts it as other input.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Option<u64> {
         let parts = [
@@ -82,19 +82,19 @@ pub fn sum(text: &str) -> Option<u64> {
     (sum > 0 && sum <= SUM_DOLLARS_MAX * 10_u64.pow(DECIMALS_OF_A_SUM)).then_some(sum)
 }
 
-/// A price in nano-dollars for one token as the operator writes it: dollars for a million.
+/// Returns a price in nano-dollars for one token as the operator writes it: dollars for a million.
 #[must_use]
 pub fn price_text(price: u64) -> String {
     decimal(price, DECIMALS_OF_A_PRICE, 0)
 }
 
-/// A sum in nano-dollars as dollars, with at least two decimals and every one that counts.
+/// Returns a sum in nano-dollars as dollars, with at least two decimals and every one that counts.
 #[must_use]
 pub fn sum_text(sum: u64) -> String {
     decimal(sum, DECIMALS_OF_A_SUM, 2)
 }
 
-/// A sum in nano-dollars as dollars with four decimals, rounded to the nearest.
+/// Returns a sum in nano-dollars as dollars with four decimals, rounded to the nearest.
 #[must_use]
 pub fn sum_rounded(sum: u64) -> String {
     let rounded = sum / 100_000 + u64::from(sum % 100_000 >= 50_000);
@@ -114,7 +114,7 @@ fn fixed(text: &str, decimals: u32) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(10_u64.pow(decimals))?.checked_add(rest)
 }
 
-/// The opposite of [`fixed`], with at least `shown` decimals and no zeros behind them.
+/// Does the opposite of [`fixed`], with at least `shown` decimals and no zeros behind them.
 fn decimal(number: u64, decimals: u32, shown: usize) -> String {
     let scale = 10_u64.pow(decimals);
     let mut rest = format!("{:0width$}", number % scale, width = usize::try_from(decimals).unwrap_or(0));

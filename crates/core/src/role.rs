@@ -33,7 +33,7 @@ impl Role {
     pub const WORDS: [&'static str; 4] =
         [Self::Planner.as_str(), Self::Executor.as_str(), Self::Reviewer.as_str(), Self::Critic.as_str()];
 
-    /// The word by which it is written.
+    /// Returns the word by which it is written.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,13 +44,13 @@ impl Role {
         }
     }
 
-    /// Whether it judges what others did.
+    /// Returns true if the role judges the work of others.
     #[must_use]
     pub const fn is_judge(self) -> bool {
         matches!(self, Self::Reviewer | Self::Critic)
     }
 
-    /// The one that `word` names, in exactly this spelling.
+    /// Returns the role that `word` names, in exactly this spelling.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == word)
@@ -71,7 +71,7 @@ impl fmt::Display for Role {
 #[serde(try_from = "String", into = "String")]
 pub struct RoleName(String);
 
-/// Why a text names no role.
+/// Reason why a text names no role.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{given}` can't name a role: it takes 1 to 32 lower-case letters, digits and hyphens, beginning with a letter"
@@ -82,19 +82,19 @@ pub struct BadRoleName {
 }
 
 impl RoleName {
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The one of the four that it names; none for a role that was defined.
+    /// Returns the one of the four built-in roles that it names; `None` for a role that was defined.
     #[must_use]
     pub fn known(&self) -> Option<Role> {
         Role::from_word(&self.0)
     }
 
-    /// The role that works in a part of a run, such as `crew/subtask/2.1/executor`; none if no role does.
+    /// Returns the role that works in a part of a run, such as `crew/subtask/2.1/executor`; `None` if no role does.
     #[must_use]
     pub fn of_part(part: &str) -> Option<Self> {
         let mut segments = part.rsplit('/');

@@ -1,4 +1,4 @@
-//! What core knows of a tool: its name, what a call to it would need, and what an interruption means.
+//! Facts about a tool that core needs: its name, the needs of a call, and the meaning of an interruption.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::gate::Category;
 pub struct ToolSpec {
     /// The name an agent calls it by, such as `read_file`.
     pub name: String,
-    /// What the agent is told of it.
+    /// Description for the agent.
     pub description: String,
     /// The categories that every call to it needs.
     pub categories: Vec<Category>,
     /// The JSON Schema of its arguments.
     pub schema: Value,
-    /// What a call does to the world.
+    /// Effect of a call on the world.
     pub effect: ToolEffect,
 }
 
-/// What a call does to the world, and so what may be done about one that was interrupted.
+/// Effect of a call on the world, which decides what may be done about an interrupted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolEffect {
     /// Merely reads: may run beside other reads, and is repeated after an interruption.
@@ -38,7 +38,7 @@ pub enum ToolEffect {
 }
 
 impl ToolEffect {
-    /// Whether a call that was interrupted may simply be made again.
+    /// Returns true if an interrupted call may simply be repeated.
     #[must_use]
     pub const fn is_repeatable(self) -> bool {
         match self {
@@ -58,10 +58,10 @@ pub struct ToolCall {
     /// The arguments; `null` if `malformed` says why they could not be read.
     #[serde(default)]
     pub args: Value,
-    /// Why the arguments were not valid JSON, with their text.
+    /// The parser's error and the arguments as text, if those were not valid JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub malformed: Option<String>,
-    /// Whether a secret in the arguments was masked: such a call is never made from the journal.
+    /// True if a secret in the arguments was masked: such a call is never made from the journal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
     /// The paths of the call that really are elsewhere, as they were when the call was asked for: a fact of the
@@ -70,7 +70,7 @@ pub struct ToolCall {
     pub resolved: Vec<ResolvedPath>,
 }
 
-/// Where a path that a call names really is: behind links, or in a folder that has another name besides.
+/// Real place of a path that a call names: behind links, or in a folder that has a second name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedPath {
     /// The path as the call names it, relative to the workdir and in plain form.
@@ -83,14 +83,14 @@ pub struct ResolvedPath {
     pub known_as: Option<String>,
 }
 
-/// What came of a call: what the agent is told, and how it went.
+/// Result of a call: the text for the agent, and how it went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// Whether the call did what it was asked to.
+    /// True if the call did what it was asked to.
     pub success: bool,
-    /// What the agent sees.
+    /// Text for the agent.
     pub content: String,
-    /// A stable name for what went wrong, such as `PATH_ESCAPE` or `HUNK_FAILED`.
+    /// A stable name for the fault, such as `PATH_ESCAPE` or `HUNK_FAILED`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// Numbers about the call.
@@ -104,7 +104,7 @@ pub struct ToolMeta {
     /// Bytes, characters or entries, as the tool defines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Whether the content was cut.
+    /// True if the content was cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
     /// The exit status of a process; -1 if a signal ended it.
@@ -118,14 +118,14 @@ pub struct ToolMeta {
     pub seen: Option<Box<FileSeen>>,
 }
 
-/// A file as an agent knows it: what it was when it was last read or written.
+/// A file as an agent knows it: its state when the agent last read or wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSeen {
     /// The file, relative to the workdir, without links.
     pub path: String,
     /// The short hash of its whole content.
     pub hash: String,
-    /// How many of its bytes were shown as others, because they are no text or a secret; at least so many.
+    /// Number of its bytes that were shown as others, because they are no text or a secret; a lower bound.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub replaced: u64,
     /// The lines that were shown, where those were not all.
@@ -140,7 +140,7 @@ pub struct SeenPart {
     pub first: u64,
     /// The last.
     pub last: u64,
-    /// How many lines the file has.
+    /// Number of lines in the file.
     pub lines: u64,
 }
 
@@ -150,21 +150,21 @@ const fn is_zero(number: &u64) -> bool {
 }
 
 impl ToolOutput {
-    /// A result that says the call did not work, with a stable code.
+    /// Returns a result that says the call did not work, with a stable code.
     #[must_use]
     pub fn failed(code: &str, content: impl Into<String>) -> Self {
         Self { success: false, content: content.into(), code: Some(code.to_owned()), meta: ToolMeta::default() }
     }
 
-    /// A result that says the call worked.
+    /// Returns a result that says the call worked.
     #[must_use]
     pub fn worked(content: impl Into<String>) -> Self {
         Self { success: true, content: content.into(), code: None, meta: ToolMeta::default() }
     }
 }
 
-/// What one call will make of one file: recorded before the call, so that a call which was interrupted
-/// can be settled by looking at the file.
+/// Change that one call will make to one file: recorded before the call, so that an interrupted call can be settled by
+/// looking at the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// The file, relative to the workdir, with `/` between its segments.
@@ -177,7 +177,7 @@ pub struct FileChange {
     pub after: Option<String>,
 }
 
-/// The short hash of a file's content: the first 32 hexadecimal digits of its BLAKE3.
+/// Returns the short hash of a file's content: the first 32 hexadecimal digits of its BLAKE3.
 #[must_use]
 pub fn content_hash(content: &[u8]) -> String {
     let mut hasher = ContentHasher::default();
@@ -185,7 +185,7 @@ pub fn content_hash(content: &[u8]) -> String {
     hasher.finish()
 }
 
-/// The whole hash of a content: all 64 hexadecimal digits of its BLAKE3. For what must not be forged, where
+/// Returns the whole hash of a content: all 64 hexadecimal digits of its BLAKE3. For what must not be forged, where
 /// [`content_hash`] is for what must be told apart.
 #[must_use]
 pub fn whole_hash(content: &[u8]) -> String {
@@ -202,7 +202,7 @@ impl ContentHasher {
         self.0.update(piece);
     }
 
-    /// The hash of everything taken.
+    /// Returns the hash of everything taken.
     #[must_use]
     pub fn finish(&self) -> String {
         let mut hash = self.0.finalize().to_hex().to_string();

@@ -1,4 +1,4 @@
-//! What a run does: one session alone, or a crew of them.
+//! Work of a run: one session alone, or a crew of them.
 
 use crate::crew::Crew;
 use crate::procedure::run::Run;
@@ -17,7 +17,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The session that is at work now; none between two.
+    /// Returns the session that is at work now; `None` between two.
     #[must_use]
     pub fn session(&self) -> Option<&Session> {
         match self {
@@ -28,7 +28,8 @@ impl Work {
 }
 
 impl Run<Work> {
-    /// The session at work in `part`, with the facts that it decides by; `None` if another one is at work, or none.
+    /// Returns the session at work in `part`, with the facts that it decides by; `None` if another one is at work, or
+    /// none.
     #[must_use]
     pub(crate) fn session_at(&self, part: &Part) -> Option<Decider<'_>> {
         let session = self.child().session().filter(|session| session.part() == part)?;

@@ -1,8 +1,8 @@
-//! What of the runtime's environment a command may see: what programs need to be found and to speak the
-//! user's language, and settings by which those that would ask or open an editor fail at once.
+//! Builds the environment of commands from the runtime's: the variables that programs need to be found and to speak the
+//! user's language, and settings by which programs that would ask or open an editor fail at once.
 //!
-//! It is a list of what is kept, so that a secret under a name that nobody thought of stays out. What marks a
-//! secret is listed too: those values are masked wherever they turn up.
+//! The list names the variables to keep, so a secret under an unexpected name stays out. The marks of a secret are
+//! listed too: values of such variables are masked wherever they turn up.
 
 use std::ffi::OsString;
 
@@ -82,10 +82,10 @@ const SECRET_NAMES: [&str; 9] = [
 ];
 /// Variables that would run code of somebody's choice in every command.
 const INJECTING_NAMES: [&str; 6] = ["BASH_ENV", "ENV", "LD_PRELOAD", "LD_AUDIT", "PROMPT_COMMAND", "GIT_EXTERNAL_DIFF"];
-/// What begins so is ours, and no setting gives it to a command.
+/// Beginning of the names of our own variables, which no setting gives to a command.
 const OURS: &str = "ADJUTANT_";
 
-/// What is set for every command. An editor that fails makes `git commit` without `-m` an error to act on,
+/// Variables that are set for every command. An editor that fails makes `git commit` without `-m` an error to act on,
 /// not a process that waits for a person.
 const SETTINGS: [(&str, &str); 11] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
@@ -127,7 +127,7 @@ fn is_kept(name: &str, named: &[String]) -> bool {
     is_listed || is_named
 }
 
-/// Whether a variable of this name holds a secret, or what is ours.
+/// Returns true if a variable of this name holds a secret, or is one of ours.
 #[must_use]
 pub fn is_withheld(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
@@ -138,7 +138,8 @@ pub fn is_withheld(name: &str) -> bool {
         || SECRET_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
-/// How the names of variables end that say where an adapter's API is: a resume needs the address as it is on record.
+/// Ending of the names of variables that hold the address of an adapter's API: a resume needs the address as it is on
+/// record.
 const ADDRESS_ENDING: &str = "_BASE_URL";
 
 /// The secrets in an environment: the values of variables whose name says so, and the passwords in addresses, as they
@@ -155,7 +156,7 @@ pub fn secrets(own: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
     secrets
 }
 
-/// What stands between the user and the host of an address.
+/// Returns the text between the user and the host of an address.
 fn password_of_url(value: &str) -> Option<&str> {
     let (scheme, rest) = value.split_once("://")?;
     let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | ':');

@@ -18,10 +18,10 @@ use crate::http::{FetchError, HttpClient};
 /// The longest answer that is read, in bytes: those that are expected have a few dozen.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
-/// What stands before a message: a flag for compression, and its length.
+/// Number of bytes before a message: a flag for compression, and its length.
 const FRAME_HEAD_BYTES: usize = 5;
 
-/// Why a call did not succeed.
+/// Reason why a call did not succeed.
 #[derive(Debug, Error)]
 pub enum GrpcError {
     /// There was no whole answer.
@@ -32,7 +32,7 @@ pub enum GrpcError {
     NotGrpc {
         /// The host.
         host: String,
-        /// What it answers.
+        /// The fault of the answer.
         why: String,
     },
     /// The server says no.
@@ -44,7 +44,7 @@ pub enum GrpcError {
         status: u16,
         /// Its name.
         name: &'static str,
-        /// What the server says of it, after a colon; empty if it says nothing.
+        /// The server's message, after a colon; empty if there is none.
         message: String,
     },
 }

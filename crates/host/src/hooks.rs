@@ -85,9 +85,9 @@ impl Hooks for HookRunner {
     }
 }
 
-/// What a hook that has ended said.
+/// Returns the answer of a hook that has ended.
 fn answer(ended: &Ended) -> Option<HookAnswer> {
-    let said = |output: &custody::Output| String::from_utf8_lossy(&output.bytes()).trim().to_owned();
+    let said = |output: &custody::CapturedOutput| String::from_utf8_lossy(&output.bytes()).trim().to_owned();
     match (ended.cause, ended.exit_code) {
         (Cause::Cancelled, _) => None,
         (Cause::Timeout, _) => Some(HookAnswer::none(HookFault::Timeout, "")),

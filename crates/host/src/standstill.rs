@@ -1,7 +1,8 @@
-//! How a workdir is while a run stands still, so that what others changed meanwhile can be told.
+//! Records the state of a workdir while a run stands still, so that changes by others can be told.
 //!
-//! In: the workdir, when the run stops to wait and when it goes on. Out: the paths that differ, and what is checked
-//! out if that moved. Between the two nothing of the run is at work, so whatever differs is somebody else's doing.
+//! In: the workdir, when the run stops to wait and when it goes on. Out: the paths that differ, and the branch or
+//! commit that is checked out if it moved. Between the two nothing of the run is at work, so every difference was made
+//! by others.
 //!
 //! Begin with [`Standstill::of`].
 
@@ -18,7 +19,7 @@ use crate::working_tree::{Tree, write_whole};
 /// The folder of the home in which each run that stands still has a file.
 pub const KEPT_IN: &str = "standstill";
 
-/// How a workdir is.
+/// The state of a workdir.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standstill {
     tree: Tree,
@@ -26,7 +27,7 @@ pub struct Standstill {
 }
 
 impl Standstill {
-    /// How `workdir` is now.
+    /// Records the present state of `workdir`.
     ///
     /// # Errors
     ///
@@ -35,7 +36,7 @@ impl Standstill {
         Ok(Self { tree: Tree::now(workdir)?, head: rescue::head(workdir) })
     }
 
-    /// What differs in `workdir` now; `None` if nothing does.
+    /// Returns the differences in `workdir` now; `None` if there are none.
     ///
     /// # Errors
     ///
@@ -53,7 +54,7 @@ impl Standstill {
         write_whole(kept, self)
     }
 
-    /// What the file `kept` has, which is then gone: it is true only as long as nobody goes on.
+    /// Reads the state from the file `kept` and removes the file: the state is true only as long as no run goes on.
     ///
     /// # Errors
     ///

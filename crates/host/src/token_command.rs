@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::custody::{self, Cause, Command, Confinement};
 
-/// How long the command may take. Those of the clouds take a few seconds when they ask for a new token.
+/// The longest the command may take. Those of the clouds take a few seconds when they ask for a new token.
 pub const TOKEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest token, in bytes: those with many claims have some thousand, and a header takes no more.

@@ -16,7 +16,7 @@ pub const SIGNATURE_HEADER: &str = "x-adjutant-signature";
 /// The header with the notice's id: the same in every attempt at it.
 pub const ID_HEADER: &str = "x-adjutant-id";
 
-/// How long one attempt may take.
+/// The longest one attempt may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The waits before further attempts: short, since whoever parks a run waits for them.
@@ -25,13 +25,13 @@ pub const WAITS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(3)
 /// One thing to be posted.
 #[derive(Debug, Clone)]
 pub struct Post<'a> {
-    /// Where to.
+    /// Its address.
     pub url: &'a str,
     /// Its id.
     pub id: &'a str,
     /// JSON.
     pub body: &'a str,
-    /// What it is signed with; not at all without.
+    /// The secret that it is signed with; without one it is not signed.
     pub secret: Option<&'a str>,
 }
 
@@ -39,7 +39,8 @@ pub struct Post<'a> {
 ///
 /// # Errors
 ///
-/// Why the last attempt failed, as the end of a sentence; without the address, which may be a secret itself.
+/// Reason why the last attempt failed, as the end of a sentence. It leaves out the address, which may be a secret
+/// itself.
 pub async fn post(
     client: &HttpClient,
     post: &Post<'_>,
@@ -94,7 +95,7 @@ pub fn signature(secret: &str, seconds: i64, body: &str) -> Option<String> {
     Some(format!("sha256={digits}"))
 }
 
-/// What is said of a failure: an address that can't be read is not repeated.
+/// Describes a failure: an address that can't be read is not repeated.
 fn said(error: &FetchError) -> String {
     match error {
         FetchError::InvalidUrl { .. } => "it is not a web address".to_owned(),

@@ -41,31 +41,31 @@ const HASHED_TOTAL_MAX: u64 = 256 << 20;
 const PATH_BYTES_MAX: usize = 16 << 10;
 /// The most bytes of paths in one look. 200,000 paths of a usual tree have a tenth of it.
 const PATHS_TOTAL_MAX: usize = 256 << 20;
-/// What is opened at a time of a path that is too long for the system.
+/// Number of bytes of a path opened at a time, if the path is too long for the system.
 const PIECE_BYTES_MAX: usize = 2048;
 /// The workdir itself in a list of paths.
 const ITSELF: &str = ".";
 
-/// What is there, by path.
+/// The entries of a workdir, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Tree(BTreeMap<String, Entry>);
+pub struct Tree(BTreeMap<String, TreeEntry>);
 
 /// A file, a folder, a link or something else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
-    stamp: Stamp,
+struct TreeEntry {
+    stamp: EntryStamp,
     /// The content of a small file, or where a link leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
-    /// Whether what is in a folder could not be listed.
-    #[serde(default, skip_serializing_if = "Listed::is_whole")]
-    listed: Listed,
+    /// Completeness of a folder's entries in the list.
+    #[serde(default, skip_serializing_if = "FolderCompleteness::is_whole")]
+    listed: FolderCompleteness,
 }
 
-/// Whether all that is in a folder is in the list.
+/// Completeness of a folder's entries in the list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Listed {
+enum FolderCompleteness {
     #[default]
     Whole,
     /// We may not, and so may no command of ours as long as nothing about the folder changes.
@@ -73,16 +73,15 @@ enum Listed {
     Not,
 }
 
-impl Listed {
+impl FolderCompleteness {
     fn is_whole(&self) -> bool {
         *self == Self::Whole
     }
 }
 
-/// What the system says of an entry. The time is that of the last change of anything about it, which no program
-/// can set.
+/// The stamp of an entry. The time is that of the last change of anything about it, which no program can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+struct EntryStamp {
     mode: u32,
     size: u64,
     changed_s: i64,
@@ -90,7 +89,7 @@ struct Stamp {
     inode: u64,
 }
 
-impl Stamp {
+impl EntryStamp {
     fn of(found: &Stat) -> Self {
         Self {
             // A type of the system's own: narrower on some.
@@ -104,7 +103,7 @@ impl Stamp {
     }
 }
 
-impl Entry {
+impl TreeEntry {
     fn is_same(&self, before: &Self) -> bool {
         let is_folder = self.stamp.mode & FORMAT == FOLDER;
         let is_same_content = match (&self.hash, &before.hash) {
@@ -113,8 +112,8 @@ impl Entry {
             _ => is_folder,
         };
         match (self.listed, before.listed) {
-            (Listed::Whole, Listed::Whole) => {}
-            (Listed::Forbidden, Listed::Forbidden) => return self.stamp == before.stamp,
+            (FolderCompleteness::Whole, FolderCompleteness::Whole) => {}
+            (FolderCompleteness::Forbidden, FolderCompleteness::Forbidden) => return self.stamp == before.stamp,
             _ => return false,
         }
         self.stamp == before.stamp || (self.stamp.mode == before.stamp.mode && is_same_content)
@@ -140,7 +139,7 @@ pub(crate) fn write_whole(kept: &Path, value: &impl Serialize) -> io::Result<()>
 }
 
 impl Tree {
-    /// What is below `workdir` now.
+    /// Lists the entries below `workdir` as they are now.
     ///
     /// # Errors
     ///
@@ -176,7 +175,7 @@ impl Tree {
         write_whole(kept, self)
     }
 
-    /// What the file `kept` has.
+    /// Reads the list from the file `kept`.
     ///
     /// # Errors
     ///
@@ -190,12 +189,12 @@ impl Tree {
         serde_json::from_slice(&text).map_err(|error| unknown(error.to_string()))
     }
 
-    /// What is there. Where `before` has the same stamp, its hash is taken over and nothing is read.
+    /// Lists the entries. Where `before` has the same stamp, its hash is taken over and nothing is read.
     fn read(workdir: &Path, before: Option<&Self>) -> io::Result<Self> {
         let mut tree = Self::default();
         let root = openat(CWD, workdir, FOLDER_FLAGS.difference(OFlags::NOFOLLOW), Mode::empty())?;
-        let stamp = Stamp::of(&rustix::fs::fstat(&root)?);
-        tree.0.insert(ITSELF.to_owned(), Entry { stamp, hash: None, listed: Listed::Whole });
+        let stamp = EntryStamp::of(&rustix::fs::fstat(&root)?);
+        tree.0.insert(ITSELF.to_owned(), TreeEntry { stamp, hash: None, listed: FolderCompleteness::Whole });
         let (mut left, mut paths_left) = (HASHED_TOTAL_MAX, PATHS_TOTAL_MAX);
         let mut open = vec![PathBuf::new()];
         while let Some(folder) = open.pop() {
@@ -235,15 +234,15 @@ impl Tree {
                 };
                 let is_folder = FileType::from_raw_mode(found.st_mode) == FileType::Directory;
                 let is_followed = is_folder && path.as_os_str().len() <= PATH_BYTES_MAX;
-                let stamp = Stamp::of(&found);
+                let stamp = EntryStamp::of(&found);
                 let old = before.and_then(|before| before.0.get(&told)).filter(|old| old.stamp == stamp);
                 let hash = match old {
                     Some(old) => old.hash.clone(),
                     None => hash(&at, name, &found, &mut left),
                 };
-                let listed = if is_folder == is_followed { Listed::Whole } else { Listed::Not };
+                let listed = if is_folder == is_followed { FolderCompleteness::Whole } else { FolderCompleteness::Not };
                 paths_left = paths_left.saturating_sub(told.len());
-                tree.0.insert(told, Entry { stamp, hash, listed });
+                tree.0.insert(told, TreeEntry { stamp, hash, listed });
                 if is_followed {
                     open.push(path);
                 }
@@ -261,7 +260,11 @@ impl Tree {
     /// Takes note that what is in `folder` is not known.
     fn not_listed(&mut self, folder: &Path, error: Errno) -> io::Result<()> {
         let told = if folder.as_os_str().is_empty() { ITSELF.to_owned() } else { told(folder) };
-        let listed = if [Errno::ACCESS, Errno::PERM].contains(&error) { Listed::Forbidden } else { Listed::Not };
+        let listed = if [Errno::ACCESS, Errno::PERM].contains(&error) {
+            FolderCompleteness::Forbidden
+        } else {
+            FolderCompleteness::Not
+        };
         match self.0.get_mut(&told) {
             Some(entry) => entry.listed = listed,
             // It was there when its own folder was listed.
@@ -271,7 +274,7 @@ impl Tree {
     }
 }
 
-/// How a folder is opened to be listed.
+/// The flags by which a folder is opened to be listed.
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
 /// Opens a folder below `root`, piece by piece, since the whole path may be longer than the system takes.
@@ -301,7 +304,7 @@ fn told(path: &Path) -> String {
     told
 }
 
-/// Whether git keeps a path for itself, so that each of its commands changes it.
+/// Returns true if git keeps a path for itself, so that each of its commands changes it.
 fn is_gits_own(path: &str) -> bool {
     let Some(own) = path.strip_prefix(".git/") else { return false };
     let is_watched = |name: &str| own == name || own.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
@@ -409,17 +412,17 @@ mod tests {
 
     #[test]
     fn what_can_not_be_listed_differs_by_itself_unless_nobody_could_get_in() {
-        let entry = |inode, listed| Entry {
-            stamp: Stamp { mode: FOLDER, size: 0, changed_s: 0, changed_ns: 0, inode },
+        let entry = |inode, listed| TreeEntry {
+            stamp: EntryStamp { mode: FOLDER, size: 0, changed_s: 0, changed_ns: 0, inode },
             hash: None,
             listed,
         };
         for (before, now, is_same) in [
-            (entry(1, Listed::Whole), entry(2, Listed::Whole), true),
-            (entry(1, Listed::Whole), entry(1, Listed::Forbidden), false),
-            (entry(1, Listed::Forbidden), entry(1, Listed::Forbidden), true),
-            (entry(1, Listed::Forbidden), entry(2, Listed::Forbidden), false),
-            (entry(1, Listed::Not), entry(1, Listed::Not), false),
+            (entry(1, FolderCompleteness::Whole), entry(2, FolderCompleteness::Whole), true),
+            (entry(1, FolderCompleteness::Whole), entry(1, FolderCompleteness::Forbidden), false),
+            (entry(1, FolderCompleteness::Forbidden), entry(1, FolderCompleteness::Forbidden), true),
+            (entry(1, FolderCompleteness::Forbidden), entry(2, FolderCompleteness::Forbidden), false),
+            (entry(1, FolderCompleteness::Not), entry(1, FolderCompleteness::Not), false),
         ] {
             assert_eq!(now.is_same(&before), is_same, "{before:?} {now:?}");
         }

@@ -10,12 +10,12 @@ use thiserror::Error;
 
 use crate::{CancellationToken, Pending};
 
-/// Whatever takes turns: a model API, a coding CLI, or a script.
+/// A source of turns: a model API, a coding CLI, or a script.
 pub trait Agent: Send + Sync {
-    /// The adapter's id, such as `scripted` or `anthropic`.
+    /// Returns the adapter's id, such as `scripted` or `anthropic`.
     fn id(&self) -> &str;
 
-    /// The model that will answer, as the adapter names it.
+    /// Returns the model that will answer, as the adapter names it.
     fn model(&self) -> &str;
 
     /// Takes one turn: everything said so far goes in, one reply comes out.
@@ -41,11 +41,11 @@ pub struct TurnRequest {
     pub turn: u32,
     /// The part of the run that asks, such as `session` or `crew/subtask/2.1/executor`.
     pub part: String,
-    /// How many turns were taken in the run before this one, by whatever session.
+    /// Number of turns taken in the run before this one, in all sessions.
     pub turns_before: usize,
     /// The number of the attempt at this turn, from 1: the second follows a transient failure of the first.
     pub attempt: u32,
-    /// How many of the agent's turns are left out of the messages, to make room.
+    /// Number of the agent's turns that are left out of the messages, to make room.
     pub turns_left_out: usize,
     /// The standing orders and whatever else is the system's word.
     pub system: String,
@@ -53,7 +53,7 @@ pub struct TurnRequest {
     pub messages: Vec<Arc<OutgoingMessage>>,
     /// The tools of the session, in every request the same.
     pub tools: ToolSpecs,
-    /// Whether they may be called in this turn. Where not, the provider is told so in its own word for it.
+    /// True if they may be called in this turn. If not, the provider is told so in its own word for it.
     pub may_call: bool,
     /// The most tokens of the reply, where a budget leaves less than the adapter would allow.
     pub output_max: Option<u32>,
@@ -62,18 +62,18 @@ pub struct TurnRequest {
 /// One message as it is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutgoingMessage {
-    /// Who speaks.
+    /// The speaker.
     pub role: OutgoingRole,
-    /// What is said; for a tool result, what came of the call.
+    /// Text of the message; for a tool result, the result of the call.
     pub text: Arc<str>,
     /// The calls that an agent's turn asked for.
     pub calls: Vec<ToolCall>,
-    /// What the adapter kept of an agent's turn to be given back ([`Reply::provider_data`]), if the model that is
+    /// Data that the adapter kept of an agent's turn, to give back ([`Reply::provider_data`]) if the model that is
     /// asked now took that turn.
     pub provider_data: Option<Value>,
 }
 
-/// Who speaks in a message.
+/// Speaker of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutgoingRole {
     /// The runtime or the operator.
@@ -86,7 +86,7 @@ pub enum OutgoingRole {
         call_id: String,
         /// The tool's name.
         name: String,
-        /// Whether the call failed.
+        /// True if the call failed.
         is_error: bool,
     },
 }
@@ -96,7 +96,7 @@ pub enum OutgoingRole {
 pub enum Delta {
     /// Text of the reply.
     Text(String),
-    /// What the agent thinks, where it is shown.
+    /// A piece of the agent's thinking, where it is shown.
     Thinking(String),
 }
 
@@ -105,42 +105,42 @@ pub enum Delta {
 pub struct Reply {
     /// The text.
     pub text: String,
-    /// What the agent thought, as far as it is shown.
+    /// The agent's thinking, as far as it is shown.
     pub thinking: String,
     /// The tool calls, in the order asked for.
     pub calls: Vec<ToolCall>,
-    /// What the provider wants back with this turn in every later request, as the adapter will read it then.
+    /// Data that the provider wants back with this turn in every later request, as the adapter will read it then.
     pub provider_data: Option<Value>,
-    /// What it cost, as far as the provider said.
+    /// Tokens that it used, as far as the provider counted them.
     pub usage: Option<Usage>,
-    /// Why the turn ended.
+    /// Reason why the turn ended.
     pub stop: Stop,
 }
 
 impl Reply {
-    /// A reply that nobody thought about: what it says and asks for is all there is of it.
+    /// Builds a reply without thinking and without data of its provider.
     #[must_use]
     pub fn plain(text: String, calls: Vec<ToolCall>, usage: Option<Usage>, stop: Stop) -> Self {
         Self { text, thinking: String::new(), calls, provider_data: None, usage, stop }
     }
 }
 
-/// Why a turn failed.
+/// Failure of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct AgentFailure {
-    /// What kind of failure it is, which decides what happens next.
+    /// Kind of failure, which decides what happens next.
     pub kind: FailureKind,
-    /// What happened, for the operator.
+    /// Description of the failure, for the operator.
     pub message: String,
-    /// How long the provider asks to wait before another attempt; whoever waits sets the limit.
+    /// Wait before another attempt that the provider asks for; the caller limits it.
     pub retry_after: Option<Duration>,
     /// The most tokens that a reply may have, where a request for more failed and the provider said so.
     pub output_max: Option<u32>,
 }
 
 impl AgentFailure {
-    /// The turn ended because it was cancelled.
+    /// Returns the failure of a turn that was cancelled.
     #[must_use]
     pub fn cancelled() -> Self {
         let message = "the turn was cancelled".to_owned();

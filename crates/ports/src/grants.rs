@@ -2,15 +2,15 @@
 
 use adjutant_core::gate::Grant;
 
-/// Where a project's grants are kept, and taken back.
+/// Store of a project's grants and their revocations.
 pub trait GrantStore: Send + Sync {
-    /// Whether a grant was taken back; also yes if that can't be found out.
+    /// Returns true if a grant was revoked, or if that can't be determined.
     fn is_revoked(&self, grant_id: &str) -> bool;
 
     /// Keeps a grant for later runs. Keeping it twice changes nothing.
     ///
     /// # Errors
     ///
-    /// What went wrong, as a sentence, if it is not on the disk.
+    /// The fault as a sentence, if the grant is not on the disk.
     fn keep(&self, grant: &Grant) -> Result<(), String>;
 }

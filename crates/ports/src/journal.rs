@@ -19,7 +19,7 @@ pub trait Journal: Send {
     /// [`AppendError`]; nothing was appended then, and the driver must stop.
     fn append(&mut self, entry: Entry, at: Timestamp, durability: Durability) -> Result<Event, AppendError>;
 
-    /// Says that the driver is alive, so that nobody takes the run over. Called every few seconds.
+    /// Records that the driver is alive, so that no other takes the run over. Called every few seconds.
     ///
     /// # Errors
     ///
@@ -33,11 +33,11 @@ pub trait Journal: Send {
     /// [`AppendError::Unwritable`] if it can't be kept.
     fn keep(&mut self, content: &[u8]) -> Result<String, AppendError>;
 
-    /// The content kept under `hash`, if it is there and is what its name says.
+    /// Returns the content kept under `hash`, if it is there and matches the hash.
     fn kept(&self, hash: &str) -> Option<Vec<u8>>;
 }
 
-/// How sure an append must be before it returns.
+/// Durability that an append must reach before it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// With the operating system: survives the death of the process.
@@ -46,32 +46,32 @@ pub enum Durability {
     Synced,
 }
 
-/// Why an event was not appended.
+/// Reason why an event was not appended.
 #[derive(Debug, Error)]
 pub enum AppendError {
     /// Another driver holds the run now.
     #[error("another driver has taken over the run (it is {holder})")]
     Fenced {
-        /// Who.
+        /// The other driver.
         holder: Holder,
     },
     /// The journal can't be written: full, read-only, gone.
     #[error("can't write the journal `{path}`")]
     Unwritable {
-        /// Which.
+        /// Path of the journal.
         path: String,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// Somebody else wrote to the journal: its length is not what this driver left.
     #[error("the journal `{path}` was changed by somebody else")]
     Changed {
-        /// Which.
+        /// Path of the journal.
         path: String,
     },
 }
 
-/// Who holds a run.
+/// Holder of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// The process, by its number.

@@ -1,7 +1,7 @@
-//! What the runtime asks of the outside world: traits and their data, nothing else.
+//! The ports through which the runtime reaches the outside world: traits and their data, nothing else.
 //!
-//! One file per port. Whoever implements a port depends on this crate and on `core`, never on the
-//! runtime that uses it.
+//! One file per port. A crate that implements a port depends on this crate and on `core`, never on the runtime that
+//! uses it.
 
 mod agent;
 mod grants;

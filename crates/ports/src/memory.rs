@@ -5,13 +5,13 @@ use adjutant_core::memory::{Draft, Log, MemoryCategory, Record, RecordId};
 use jiff::Timestamp;
 use thiserror::Error;
 
-/// Where projects keep what they remember.
+/// Store of the projects' memories.
 pub trait Memory: Send + Sync {
-    /// What a project remembers of a category; nothing if there is nothing.
+    /// Reads the entries of a category that a project remembers; an empty log if there are none.
     ///
     /// # Errors
     ///
-    /// What went wrong, as a sentence.
+    /// The fault, as a sentence.
     fn read(&self, project: &Slug, category: MemoryCategory) -> Result<Log, String>;
 
     /// Writes an entry, at the time `at`; on the disk when this returns. An entry that is there already, word by word
@@ -28,11 +28,11 @@ pub trait Memory: Send + Sync {
 pub struct Written {
     /// The entry; in `superseded_by` what took its place, if it was there before.
     pub record: Record,
-    /// Whether it was there before.
+    /// True if it was there before.
     pub was_there: bool,
 }
 
-/// Why an entry was not written.
+/// Reason why an entry was not written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotWritten {
     /// It would take the place of one that is not there.

@@ -1,4 +1,4 @@
-//! The operator port: whoever is at the terminal sees what happens, is asked, and may say something.
+//! The operator port: the person at the terminal sees the events, is asked, and may send messages.
 
 use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::{Choice, Message, Question, QuestionKind};
@@ -8,14 +8,14 @@ use jiff::Timestamp;
 
 use crate::{CancellationToken, Delta, Pending};
 
-/// Whoever is at the terminal, or nobody.
+/// The person at the terminal, if there is one.
 pub trait Operator: Send + Sync {
-    /// Shows what happened. Called for every event after it was appended, and for text as it arrives.
+    /// Shows progress. Called for every event after it was appended, and for text as it arrives.
     fn show(&self, progress: Progress<'_>);
 
-    /// Puts a question; `None` if nobody is there to answer it, and then it waits in the journal.
+    /// Asks a question. Returns `None` if nobody is there to answer it; then it waits in the journal.
     ///
-    /// When `cancel` fires the question is gone, whatever was typed.
+    /// If `cancel` fires, the question is withdrawn, whatever was typed.
     fn ask<'a>(
         &'a self,
         key: &'a Key,
@@ -23,27 +23,27 @@ pub trait Operator: Send + Sync {
         cancel: CancellationToken,
     ) -> Pending<'a, Option<Answered>>;
 
-    /// Takes note that a question is gone without an answer from here. Gives the answer that came before that from
-    /// elsewhere and was not told yet, if there was one.
+    /// Closes a question that got no answer from here. Returns the answer that came from elsewhere before that and was
+    /// not returned yet, if there is one.
     fn close(&self, key: &Key, kind: QuestionKind, why: Closing) -> Option<Answered>;
 
-    /// Waits for something that no question asked for. Never ends where nothing can be said.
+    /// Waits for a message that no question asked for. Never ends where no message can come.
     fn message(&self) -> Pending<'_, Heard>;
 
-    /// Who answers, as it is put on record.
+    /// Returns the name of the person who answers, as it is recorded.
     fn name(&self) -> String;
 }
 
-/// Something that no question asked for.
+/// A message that no question asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
-    /// What.
+    /// The message.
     pub message: Message,
     /// The part that it is for; the root stands for the whole run.
     pub to: Part,
     /// Its own id, if it came with one: a second delivery changes nothing.
     pub id: Option<String>,
-    /// Who said it; whoever is at the terminal if nobody is named.
+    /// Name of the sender; absent for the person at the terminal.
     pub by: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl From<Message> for Heard {
     }
 }
 
-/// What is shown to an operator.
+/// Progress that is shown to an operator.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// An event was appended.
@@ -67,18 +67,18 @@ pub enum Progress<'a> {
 pub struct Answered {
     /// The answer's own id.
     pub id: String,
-    /// What was chosen.
+    /// The choice.
     pub choice: Choice,
-    /// What was said with it.
+    /// Text given with the choice.
     pub text: Option<String>,
-    /// Who answered.
+    /// Name of the person who answered.
     pub by: String,
-    /// Whence: `terminal`, `answers`, `resume`, `inbox`.
+    /// Source of the answer: `terminal`, `answers`, `resume`, `inbox`.
     pub whence: String,
 }
 
-/// What time it is. Core has no clock, and the runtime has only this one.
+/// Source of the time. Core has no clock, and the runtime has only this one.
 pub trait Clock: Send + Sync {
-    /// The present moment.
+    /// Returns the present moment.
     fn now(&self) -> Timestamp;
 }

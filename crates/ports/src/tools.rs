@@ -1,4 +1,4 @@
-//! The tools port: a call goes in, what came of it comes out.
+//! The tools port: a call goes in, its result comes out.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::{CancellationToken, Pending};
 
 /// Whatever carries out tool calls.
 pub trait Tools: Send + Sync {
-    /// The tools there are, in the order they are offered.
+    /// Returns the tools there are, in the order they are offered.
     fn specs(&self) -> ToolSpecs;
 
     /// Looks where the paths that `call` names really are, so that the call is judged by that too. Only those that are
@@ -23,12 +23,13 @@ pub trait Tools: Send + Sync {
     /// for a call that will fail before it writes anything.
     fn prepare(&self, call: &ToolCall) -> Prepared;
 
-    /// Keeps what `call` may destroy of the workdir, on the disk when this returns, so that an operator can undo
-    /// the call. `None` if it destroys nothing that is there. Tools that destroy nothing of a workdir keep nothing.
+    /// Keeps the files of the workdir that `call` may destroy, on the disk when this returns, so that an operator can
+    /// undo the call. `None` if it destroys nothing that is there. Tools that destroy nothing of a workdir keep
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// Why it could not be kept, as a sentence: then the call is not to be made.
+    /// The reason why it could not be kept, as a sentence: then the call must not be made.
     fn rescue(&self, name: &RescueName<'_>, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
         let _ = (name, call, prepared);
         Ok(None)
@@ -40,10 +41,10 @@ pub trait Tools: Send + Sync {
         let _ = name;
     }
 
-    /// Carries out one call. Never fails: whatever goes wrong is a result the agent can act on.
+    /// Carries out one call. Never fails: every fault is a result that the agent can act on.
     ///
-    /// When `cancel` fires the call ends soon with code `CANCELLED`, its partial output kept in the content,
-    /// and nothing of it left running.
+    /// If `cancel` fires, the call ends soon with code `CANCELLED`, its partial output kept in the content, and nothing
+    /// of it left running.
     fn call<'a>(
         &'a self,
         call: &'a ToolCall,
@@ -51,12 +52,12 @@ pub trait Tools: Send + Sync {
         cancel: CancellationToken,
     ) -> Pending<'a, ToolOutput>;
 
-    /// Looks at the workdir as a whole, for the run `run`. [`Look::Before`] keeps how it is, on the disk when this
+    /// Looks at the workdir as a whole, for the run `run`. [`Look::Before`] keeps its state, on the disk when this
     /// returns, and finds nothing; [`Look::After`] gives every path that differs from that, in plain form.
     ///
     /// # Errors
     ///
-    /// Why nothing can be said, as half a sentence: too much is there, what was kept is gone.
+    /// The reason why it can't tell, as half a sentence: there is too much, or the kept state is gone.
     fn look<'a>(&'a self, run: &'a str, look: Look) -> Pending<'a, Result<Vec<String>, String>> {
         let _ = (run, look);
         Box::pin(std::future::ready(Err("these tools have no working tree".to_owned())))
@@ -68,15 +69,15 @@ pub trait Tools: Send + Sync {
         Box::pin(std::future::ready(()))
     }
 
-    /// What others changed in the workdir since the run `run` stood still; forgets how it was then. `None` if nothing
-    /// changed, or if how it was is not known: the run's last process was killed while it worked.
+    /// Returns the changes that others made in the workdir since the run `run` stood still, and forgets its state of
+    /// then. `None` if nothing changed, or if that state is unknown: the run's last process was killed while it worked.
     fn go_on<'a>(&'a self, run: &'a str) -> Pending<'a, Option<FolderChange>> {
         let _ = run;
         Box::pin(std::future::ready(None))
     }
 
-    /// What is checked out in the workdir, branch and commit; `None` if there is no repository. Cheap: it is asked before
-    /// each turn and after it.
+    /// Returns the branch and commit checked out in the workdir; `None` if there is no repository. Cheap: it is called
+    /// before each turn and after it.
     fn checked_out(&self) -> Option<String> {
         None
     }
@@ -85,18 +86,18 @@ pub trait Tools: Send + Sync {
     fn settle(&self, changes: &[FileChange]) -> Settled;
 }
 
-/// What is known of a call before it begins.
+/// Facts about a call before it begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// One entry per file that will be written, created or deleted.
     pub changes: Vec<FileChange>,
-    /// Whether a command that it runs may use the network: the driver's to say, from what was decided.
+    /// True if a command that it runs may use the network; set by the driver, from the decision.
     pub network: bool,
-    /// Those of its files that the agent knows, as it knows them: the driver's to say, from what is on record.
+    /// Those of its files that the agent knows, as it knows them; set by the driver, from the record.
     pub seen: Vec<FileSeen>,
 }
 
-/// What a rescue is found by.
+/// Key by which a rescue is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RescueName<'a> {
     /// The run's id.
@@ -105,22 +106,22 @@ pub struct RescueName<'a> {
     pub call: &'a str,
 }
 
-/// What was kept before a call.
+/// Files kept before a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rescued {
     /// The ref of the repository that holds it; absent if all was copied.
     pub reference: Option<String>,
     /// The folder with the copies and the list of everything.
     pub folder: PathBuf,
-    /// How many files and links were kept.
+    /// Number of files and links that were kept.
     pub files: u64,
-    /// How many bytes they have.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// How many files and folders were not kept.
+    /// Number of files and folders that were not kept.
     pub left_out: u64,
 }
 
-/// What looking at the files of an interrupted call showed.
+/// Outcome of looking at the files of an interrupted call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
     /// Every file is as it should be afterwards: the call happened.

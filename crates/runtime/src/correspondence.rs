@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use crate::mail::{self, Given};
 
 /// Something that is to be seen where a run is shown.
-pub enum Shown<'a> {
+pub enum DisplayItem<'a> {
     /// Something happened.
     Progress(&'a Progress<'a>),
     /// A line about the run that is no event.
@@ -31,7 +31,7 @@ pub enum Shown<'a> {
 }
 
 /// Shows something of a run.
-pub type Show = Arc<dyn Fn(Shown<'_>) + Send + Sync>;
+pub type DisplayFn = Arc<dyn Fn(DisplayItem<'_>) + Send + Sync>;
 
 /// The correspondence of one run.
 pub struct Correspondence {
@@ -41,7 +41,7 @@ pub struct Correspondence {
     heard: Mutex<HeardLetters>,
     /// True once it was said that the mailbox can't be used.
     has_warned: AtomicBool,
-    show: Show,
+    show: DisplayFn,
 }
 
 /// The messages of the mailbox that were heard, and how long it was when there were no others.
@@ -54,7 +54,7 @@ struct HeardLetters {
 impl Correspondence {
     /// The correspondence over `mailbox`; without one nothing ever comes.
     #[must_use]
-    pub fn new(mailbox: Option<Mailbox>, since: Timestamp, show: Show) -> Self {
+    pub fn new(mailbox: Option<Mailbox>, since: Timestamp, show: DisplayFn) -> Self {
         Self { mailbox, since, heard: Mutex::default(), has_warned: AtomicBool::new(false), show }
     }
 
@@ -67,7 +67,7 @@ impl Correspondence {
         }
     }
 
-    /// Takes the messages that came while nobody drove the run: to be heard before anything is done.
+    /// Takes the messages that came while no process drove the run: to be heard before anything is done.
     #[must_use]
     pub fn waiting_letters(&self) -> Vec<Heard> {
         std::iter::from_fn(|| self.new_letter()).map(heard).collect()
@@ -79,7 +79,7 @@ impl Correspondence {
         loop {
             every.tick().await;
             if let Some(said) = self.new_letter() {
-                (self.show)(Shown::Said(&said));
+                (self.show)(DisplayItem::Said(&said));
                 return heard(said);
             }
         }
@@ -117,7 +117,7 @@ impl Correspondence {
         }
     }
 
-    /// The answer to a question that was given elsewhere while nobody drove the run.
+    /// Returns the answer to a question that was given elsewhere while no process drove the run.
     pub fn found(&self, key: &Key, question: &Question) -> Option<Answered> {
         match self.mailbox.as_ref()?.first(key, question.kind) {
             Ok(Some(First::Answer(theirs))) => Some(self.theirs(question, theirs)),
@@ -150,7 +150,7 @@ impl Correspondence {
     }
 
     fn theirs(&self, question: &Question, theirs: Answer) -> Answered {
-        (self.show)(Shown::Answer(&theirs, question));
+        (self.show)(DisplayItem::Answer(&theirs, question));
         mail::answered(theirs)
     }
 
@@ -163,7 +163,7 @@ impl Correspondence {
     }
 
     fn note(&self, text: &str) {
-        (self.show)(Shown::Note(text));
+        (self.show)(DisplayItem::Note(text));
     }
 }
 

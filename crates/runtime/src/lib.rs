@@ -24,7 +24,7 @@ mod setup;
 mod unattended;
 pub mod waiting;
 
-pub use correspondence::{Correspondence, Show, Shown};
+pub use correspondence::{Correspondence, DisplayFn, DisplayItem};
 pub use driver::{DriveError, Driver, Ended, Ports, Results};
 pub use masking::Masks;
 pub use setup::{crew_setup, offered_tools, sensitivities, session_setup, work};

@@ -1,4 +1,4 @@
-//! The mailbox of a run as whoever answers uses it: each answer is put there first, and what came from elsewhere is
+//! The mailbox of a run, for the process that answers: each answer is put there first, and answers from elsewhere are
 //! noticed.
 
 use std::time::Duration;
@@ -10,19 +10,19 @@ use adjutant_core::inbox::reply::Reply;
 use adjutant_core::procedure::Key;
 use adjutant_ports::Answered;
 use adjutant_store::Mailbox;
-use adjutant_store::mailbox::{Claimed, MailboxError};
+use adjutant_store::mailbox::{AnswerClaim, MailboxError};
 use jiff::Timestamp;
 
-/// Who answers at this machine, as it is put on record.
+/// Name on record for the operator at this machine.
 pub const OPERATOR: &str = "operator";
 
-/// How many skipped lines of one mailbox are told of.
+/// Number of skipped lines of one mailbox that are told of.
 pub const SKIPPED_TOLD_MAX: usize = 5;
 
-/// How often a mailbox is looked at while a question is open: soon for a person, nothing for a machine.
+/// Interval between looks at a mailbox while a question is open: soon for a person, nothing for a machine.
 pub const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What came of an answer that was given here.
+/// Outcome of an answer that was given here.
 pub enum Given {
     /// It is the one.
     Ours(Answered),
@@ -30,7 +30,7 @@ pub enum Given {
     Theirs(Answer),
 }
 
-/// What was replied to a question, ready for its mailbox.
+/// Builds the answer to a question, ready for its mailbox.
 #[must_use]
 pub fn answer(key: &Key, kind: QuestionKind, reply: Reply, whence: &str) -> Answer {
     Answer {
@@ -45,16 +45,16 @@ pub fn answer(key: &Key, kind: QuestionKind, reply: Reply, whence: &str) -> Answ
     }
 }
 
-/// Puts an answer down, unless there was one. What closed the question is no answer: whoever drives the run decides
-/// whether it is open.
+/// Puts an answer down, unless there was one. A line that closed the question is no answer: the process that drives the
+/// run decides if the question is open.
 ///
 /// # Errors
 ///
 /// If the mailbox can't be used. Nobody else's answer is in it then, and ours is not either.
 pub fn give(mailbox: &Mailbox, answer: Answer) -> Result<Given, MailboxError> {
     match mailbox.claim(&First::Answer(answer.clone()))? {
-        Claimed::After(First::Answer(theirs)) => Ok(Given::Theirs(theirs)),
-        Claimed::After(First::Closed { .. }) | Claimed::First => Ok(Given::Ours(answered(answer))),
+        AnswerClaim::After(First::Answer(theirs)) => Ok(Given::Theirs(theirs)),
+        AnswerClaim::After(First::Closed { .. }) | AnswerClaim::First => Ok(Given::Ours(answered(answer))),
     }
 }
 
@@ -66,8 +66,8 @@ pub fn give(mailbox: &Mailbox, answer: Answer) -> Result<Given, MailboxError> {
 pub fn close(mailbox: &Mailbox, key: &Key, kind: QuestionKind, why: Closing) -> Result<Option<Answered>, MailboxError> {
     let closed = First::Closed { key: key.clone(), kind, why, at: Timestamp::now() };
     match mailbox.claim(&closed)? {
-        Claimed::After(First::Answer(theirs)) => Ok(Some(answered(theirs))),
-        Claimed::After(First::Closed { .. }) | Claimed::First => Ok(None),
+        AnswerClaim::After(First::Answer(theirs)) => Ok(Some(answered(theirs))),
+        AnswerClaim::After(First::Closed { .. }) | AnswerClaim::First => Ok(None),
     }
 }
 

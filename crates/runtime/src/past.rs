@@ -1,8 +1,8 @@
-//! What the past of a project says, and the operator's hand on the switch: its history, the profile that it would
-//! teach, and the one that is applied.
+//! Reads the past of a project: its history, the profile that it would teach, and the one that is applied. Applies and
+//! removes profiles at the operator's word.
 //!
 //! In: a home, a project, which runs, the time. Out: what `core` makes of them, with what could not be read. Nothing is
-//! applied but the candidate that was shown ([`Shown::mark`]).
+//! applied but the candidate that was shown ([`ProfileReview::mark`]).
 
 use std::io;
 use std::path::PathBuf;
@@ -60,20 +60,20 @@ pub fn candidate(
     Ok((fold.profile(project, min_samples), coverage))
 }
 
-/// What an operator is shown before they apply a candidate.
+/// The profiles that an operator is shown before they apply a candidate.
 #[derive(Debug)]
-pub struct Shown {
-    /// What is applied; none if nothing is.
+pub struct ProfileReview {
+    /// The applied profile; `None` if no profile is applied.
     pub applied: Result<Option<Profile>, ProfileError>,
-    /// What would be.
+    /// The profile that would be applied.
     pub candidate: Profile,
-    /// As of when the candidate is made.
+    /// Time as of which the candidate is made.
     pub as_of: Timestamp,
-    /// How much was read for it.
+    /// Coverage of what was read for it.
     pub coverage: Coverage,
 }
 
-/// Why a profile was not applied or removed.
+/// Reason why a profile was not applied or removed.
 #[derive(Debug, Error)]
 pub enum NotApplied {
     /// It is not what was shown any more.
@@ -91,7 +91,7 @@ pub enum NotApplied {
 }
 
 impl NotApplied {
-    /// What to do about it.
+    /// Returns what to do about it.
     #[must_use]
     pub fn hint(&self, project: &Slug) -> Option<String> {
         match self {
@@ -102,8 +102,8 @@ impl NotApplied {
     }
 }
 
-impl Shown {
-    /// What is applied to a project and what its runs teach as of `as_of`.
+impl ProfileReview {
+    /// Reads the profile applied to a project, and makes the candidate that its runs teach as of `as_of`.
     ///
     /// # Errors
     ///
@@ -114,13 +114,14 @@ impl Shown {
         Ok(Self { applied, candidate, as_of, coverage })
     }
 
-    /// What tells this from everything else that could be shown: a hash of what is applied and of the candidate.
+    /// Returns a hash of the applied profile and of the candidate, which tells this from everything else that could be
+    /// shown.
     #[must_use]
     pub fn mark(&self) -> String {
         whole_hash(format!("{}\n{}", mark_of(&self.applied), sorted_json(&self.candidate)).as_bytes())
     }
 
-    /// What tells what is applied from everything else that could be.
+    /// Returns a hash of the applied profile, which tells it from every other.
     #[must_use]
     pub fn applied_mark(&self) -> String {
         mark_of(&self.applied)

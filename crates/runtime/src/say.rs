@@ -1,5 +1,5 @@
-//! What an operator says to a run without being asked: it is put into the run's mailbox, and whoever drives the run
-//! takes it from there. A run that nobody drives finds it when it is resumed.
+//! Sends an operator's message to a run that didn't ask for it: the message is put into the run's mailbox, and the
+//! process that drives the run takes it from there. A run that no process drives finds it when it is resumed.
 //!
 //! In: a run's name and a message. Out: whether a process will hear it now.
 
@@ -8,7 +8,7 @@ use adjutant_core::inbox::Message;
 use adjutant_core::inbox::mailbox::Said;
 use adjutant_core::procedure::Part;
 use adjutant_core::trace::{Body, Event, Outcome, RunEvent};
-use adjutant_store::lease::Content;
+use adjutant_store::lease::LeaseContent;
 use adjutant_store::mailbox::{Mailbox, MailboxError};
 use adjutant_store::{Home, OpenError, Owner, journal};
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::mail::OPERATOR;
 
-/// Why a run can't be told anything.
+/// Reason why a run can't be told anything.
 #[derive(Debug, Error)]
 pub enum NotTold {
     /// It has ended.
@@ -33,14 +33,14 @@ pub enum NotTold {
     Mailbox(#[from] MailboxError),
 }
 
-/// Whether a process drives the run now.
+/// Returns true if a process drives the run now.
 #[must_use]
 pub fn is_driven(home: &Home, run_id: &RunId) -> bool {
-    let lease = Content::read(&home.lease(run_id)).ok().flatten();
+    let lease = LeaseContent::read(&home.lease(run_id)).ok().flatten();
     lease.is_some_and(|lease| lease.is_alive(&Owner::current(), Timestamp::now()))
 }
 
-/// How a run ended, if it has.
+/// Returns the outcome of a run, if it has ended.
 #[must_use]
 pub fn outcome(events: &[Event]) -> Option<Outcome> {
     events.iter().rev().find_map(|event| match event.body {

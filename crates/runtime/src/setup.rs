@@ -1,4 +1,4 @@
-//! What a session is made with, from a brief and the options of a run.
+//! Builds a session's setup from a brief and the options of a run.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -83,8 +83,8 @@ pub fn offered_tools(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> V
     offered.into_iter().collect()
 }
 
-/// How sensitive the detectors are to be, as the options have it. What a session makes of it is its own to say: none
-/// runs without a detector that it needs.
+/// Returns the sensitivity of the detectors that the options ask for. The session may raise it: no session runs without
+/// a detector that it needs.
 #[must_use]
 pub fn sensitivities(options: &RunOptions) -> Sensitivities {
     let mut sensitivities = Sensitivities::default();
@@ -96,7 +96,7 @@ pub fn sensitivities(options: &RunOptions) -> Sensitivities {
     sensitivities
 }
 
-/// The setup of the crew that works on `brief`. A role that nobody defined is not played.
+/// Returns the setup of the crew that works on `brief`. An undefined role is not played.
 #[must_use]
 pub fn crew_setup(brief: &Brief, options: &RunOptions, crew: &CrewOptions, tools: ToolSpecs) -> CrewSetup {
     let all = options.agents();
@@ -143,7 +143,7 @@ pub fn work(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Run<Work> 
     }
 }
 
-/// What an agent can take, as the options have it.
+/// Returns the limits of an agent that the options give.
 fn limits((place, agent): (u32, &AgentOptions)) -> AgentLimits {
     AgentLimits {
         place,

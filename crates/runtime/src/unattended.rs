@@ -1,4 +1,5 @@
-//! An operator that nobody is at: what happens may be shown, and answers and messages come by mailbox alone.
+//! The operator's side of a run without an operator at a terminal: events may be shown, and answers and messages come
+//! by mailbox alone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,22 +11,22 @@ use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Prog
 use adjutant_store::Mailbox;
 use jiff::Timestamp;
 
-use crate::correspondence::{Correspondence, Show, Shown};
+use crate::correspondence::{Correspondence, DisplayFn, DisplayItem};
 
 /// The operator of a run that goes on by what its mailbox says. A question that is not answered there waits.
 pub struct Unattended {
     correspondence: Correspondence,
-    /// Cancelled when whoever sees to several runs ends them all.
+    /// Cancelled when the worker that drives several runs ends them all.
     stop: CancellationToken,
     is_stopped: AtomicBool,
-    show: Show,
+    show: DisplayFn,
 }
 
 impl Unattended {
     /// An operator over `mailbox`. `stop` interrupts the run. A word to stand still holds if it was said at `since` or
     /// later: that is when the sitting before began.
     #[must_use]
-    pub fn new(mailbox: Mailbox, stop: CancellationToken, since: Timestamp, show: Show) -> Self {
+    pub fn new(mailbox: Mailbox, stop: CancellationToken, since: Timestamp, show: DisplayFn) -> Self {
         let correspondence = Correspondence::new(Some(mailbox), since, show.clone());
         Self { correspondence, stop, is_stopped: AtomicBool::new(false), show }
     }
@@ -39,7 +40,7 @@ impl Unattended {
 
 impl Operator for Unattended {
     fn show(&self, progress: Progress<'_>) {
-        (self.show)(Shown::Progress(&progress));
+        (self.show)(DisplayItem::Progress(&progress));
     }
 
     fn ask<'a>(

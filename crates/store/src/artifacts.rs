@@ -16,7 +16,7 @@ use crate::plain_file;
 /// The longest content that stays in its line, in bytes; anything longer is kept here (design section 4).
 pub const INLINE_BYTES_MAX: usize = 64 * 1024;
 
-/// How soon after a content was kept a line names it, at the very latest: a driver does both within a breath.
+/// The longest time between keeping a content and recording the line that names it. A driver does both within moments.
 pub const NAMED_WITHIN: Duration = Duration::from_secs(3600);
 
 /// The folder of contents: `<2 digits>/<hash>`.
@@ -70,7 +70,7 @@ impl Artifacts {
         (blake3::hash(&content).to_hex().as_str() == hash).then_some(content)
     }
 
-    /// What is left of the content that was kept under `hash`.
+    /// Returns the state of the content that was kept under `hash`.
     #[must_use]
     pub fn state(&self, hash: &str) -> Artifact {
         match is_hash(hash).then(|| self.path(hash).symlink_metadata()) {
@@ -80,7 +80,7 @@ impl Artifacts {
         }
     }
 
-    /// Where the content of this hash is, if it is there, and how long it is.
+    /// Returns the path and the length of the content with this hash, if it is there.
     #[must_use]
     pub fn find(&self, hash: &str) -> Option<(PathBuf, u64)> {
         let path = is_hash(hash).then(|| self.path(hash))?;
@@ -88,11 +88,11 @@ impl Artifacts {
         Some((path, found.len()))
     }
 
-    /// Whether somebody kept the content at `path` within the last [`NAMED_WITHIN`]; not if it is gone.
+    /// Returns true if the content at `path` was kept within the last [`NAMED_WITHIN`]; false if it is gone.
     ///
     /// # Errors
     ///
-    /// If nobody can tell.
+    /// If the file system doesn't say.
     pub fn is_fresh(path: &Path) -> io::Result<bool> {
         match path.symlink_metadata() {
             Ok(found) => Ok(found.modified()?.elapsed().is_ok_and(|age| age < NAMED_WITHIN)),

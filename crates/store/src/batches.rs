@@ -9,21 +9,21 @@ use std::io::{self, Read};
 
 use crate::scan::LINE_BYTES_MAX;
 
-/// How much is read before the first lines are looked for; a small file needs no more.
+/// Number of bytes read before the first lines are looked for; a small file needs no more.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// How many bytes of lines are handed out at once, if there are as many: enough that starting a thread
-/// for a part of them costs nothing beside decoding it.
+/// Number of bytes of lines handed out at once, if there are as many: enough that starting a thread for a part of them
+/// costs nothing beside decoding it.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// What comes next in a file of lines.
+/// The next piece of a file of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Batch<'a> {
     /// Whole lines, each with its line feed.
     Lines(&'a [u8]),
     /// A line that was not kept.
     TooLong(TooLong),
-    /// What stands after the last line feed; never empty.
+    /// The bytes after the last line feed; never empty.
     Rest(&'a [u8]),
 }
 
@@ -32,9 +32,9 @@ pub(crate) enum Batch<'a> {
 pub(crate) struct TooLong {
     /// The hash of its bytes, without its line feed.
     pub hash: blake3::Hash,
-    /// How many bytes it has, without its line feed.
+    /// Its number of bytes, without its line feed.
     pub bytes: u64,
-    /// Whether it ends with a line feed.
+    /// True if it ends with a line feed.
     pub is_terminated: bool,
 }
 
@@ -43,9 +43,9 @@ pub(crate) struct TooLong {
 pub(crate) struct Batches<R> {
     from: R,
     buffer: Vec<u8>,
-    /// How much of the buffer was handed out.
+    /// Number of bytes of the buffer that were handed out.
     given: usize,
-    /// How much of the buffer holds bytes.
+    /// Number of bytes that the buffer holds.
     filled: usize,
     is_at_end: bool,
     batch_bytes: usize,
@@ -127,18 +127,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::scan::tests::Trickle;
 
     const LINE_MAX: usize = 16;
-
-    /// Gives its bytes a few at a time.
-    struct Trickle<'a>(&'a [u8], usize);
-
-    impl Read for Trickle<'_> {
-        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let taken = self.1.min(into.len());
-            self.0.read(&mut into[..taken])
-        }
-    }
 
     /// The lines of `bytes`, as hashes with lengths and whether they end, by way of batches.
     fn in_batches(bytes: &[u8], at_once: usize) -> Vec<TooLong> {

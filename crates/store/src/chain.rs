@@ -5,7 +5,7 @@
 
 use adjutant_core::trace::wire;
 
-/// How many of the lines carry another hash than that of the line before, or none.
+/// Returns the number of lines that don't carry the hash of the line before them.
 #[must_use]
 pub fn breaks<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> u64 {
     let mut lines = lines.into_iter();

@@ -1,6 +1,6 @@
-//! What a journal asks of the file it is written to, so that tests can put a failing disk in its place.
+//! The operations that a journal needs of its file, so that tests can put a failing disk in its place.
 //!
-//! In: bytes and lengths. Out: what the operating system says, uninterpreted. [`File`] is the real one.
+//! In: bytes and lengths. Out: the operating system's answers, uninterpreted. [`File`] is the real one.
 
 use std::fs::File;
 use std::io;
@@ -24,11 +24,11 @@ pub trait Disk: Send {
     /// If the file system has no locks.
     fn unlock(&self) -> io::Result<()>;
 
-    /// What the file looks like now.
+    /// Returns the present state of the file.
     ///
     /// # Errors
     ///
-    /// If it can't be asked.
+    /// If the file system doesn't say.
     fn status(&self) -> io::Result<Status>;
 
     /// Writes at the end of the file; returns how many bytes it took, which may be fewer than given.
@@ -60,12 +60,12 @@ pub trait Disk: Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// What a file looks like.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     /// Its length.
     pub bytes: u64,
-    /// Whether it still has a name.
+    /// True if it still has a name.
     pub linked: bool,
 }
 

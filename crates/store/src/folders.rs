@@ -1,11 +1,11 @@
-//! Which runs are at work in which folder, so that two that change the same files know of each other.
+//! Records which runs are at work in which folder, so that two that change the same files know of each other.
 //!
 //! In: a home, a workdir and a run that is about to be driven there. Out: a [`FolderClaim`], which holds until it
 //! is dropped or its process is gone, or the [`Occupant`]s whose folder is the same, above or below.
 //!
-//! A claim is a small file in `folders/` of the home with an exclusive lock on it. The kernel gives the lock back
-//! when the process dies, so a killed run blocks nobody; its file is removed by whoever looks next. Runs of
-//! different homes don't see each other.
+//! A claim is a small file in `folders/` of the home with an exclusive lock on it. The kernel gives the lock back when
+//! the process dies, so a killed run blocks no other; the next run that looks removes its file. Runs of different homes
+//! don't see each other.
 //!
 //! Begin with [`claim`].
 
@@ -53,7 +53,7 @@ pub struct FolderClaim {
     occupant: Occupant,
 }
 
-/// Whether a run may work in a folder beside others.
+/// A run's willingness to work in a folder beside others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     /// Only if nobody else is there.
@@ -62,7 +62,7 @@ pub enum Sharing {
     Beside,
 }
 
-/// Who claims a folder.
+/// The run that claims a folder.
 #[derive(Debug, Clone, Copy)]
 pub enum Claimant<'a> {
     /// A run that has no name yet, by the id of its brief.
@@ -71,14 +71,14 @@ pub enum Claimant<'a> {
     Run(&'a str),
 }
 
-/// What came of claiming a folder.
+/// The outcome of claiming a folder.
 #[derive(Debug)]
-pub enum Claimed {
+pub enum FolderClaimOutcome {
     /// The run may work there.
     Held {
         /// As long as this is kept.
         claim: FolderClaim,
-        /// Who works there too; nobody unless it is shared.
+        /// The other runs that work there; empty unless the folder is shared.
         beside: Vec<Occupant>,
     },
     /// These work there, and the run may not.
@@ -96,7 +96,7 @@ pub fn claim(
     workdir: &Path,
     sharing: Sharing,
     now: Timestamp,
-) -> io::Result<Claimed> {
+) -> io::Result<FolderClaimOutcome> {
     let folder = home.folders();
     let workdir = workdir.canonicalize()?;
     let _looking = loop {
@@ -114,7 +114,7 @@ pub fn claim(
         }
     };
     if sharing == Sharing::Alone && !others.is_empty() {
-        return Ok(Claimed::Occupied(others));
+        return Ok(FolderClaimOutcome::Occupied(others));
     }
     let holder = Owner::current().holder();
     let path = folder.join(format!("{}-{}", holder.pid, CLAIMS.fetch_add(1, Ordering::Relaxed)));
@@ -128,7 +128,7 @@ pub fn claim(
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     // Before there is a claim to let go, which takes the lock that is held here.
     file.write_all(&serde_json::to_vec(&occupant)?)?;
-    Ok(Claimed::Held { claim: FolderClaim { path, file, occupant }, beside: others })
+    Ok(FolderClaimOutcome::Held { claim: FolderClaim { path, file, occupant }, beside: others })
 }
 
 /// The runs at work in `workdir`, or in a folder above or below it. Empty where the workdir is not there.
@@ -219,7 +219,7 @@ fn overlapping(folder: &Path, workdir: &Path) -> io::Result<Vec<Occupant>> {
     Ok(found)
 }
 
-/// What a claim says; nothing where its process was killed while it wrote.
+/// Reads a claim; `None` if its process was killed while it wrote.
 fn read(file: &File) -> Option<Occupant> {
     let mut text = Vec::new();
     file.take(CLAIM_BYTES_MAX).read_to_end(&mut text).ok()?;
@@ -230,12 +230,12 @@ fn read(file: &File) -> Option<Occupant> {
 mod tests {
     use super::*;
 
-    struct Place {
+    struct ClaimFixture {
         temp: tempfile::TempDir,
         home: Home,
     }
 
-    impl Place {
+    impl ClaimFixture {
         fn new() -> Self {
             let temp = tempfile::tempdir().expect("a folder");
             for folder in ["w/sub", "other"] {
@@ -245,15 +245,15 @@ mod tests {
             Self { home: Home::new(temp.path().join("home"), None), temp }
         }
 
-        fn claim(&self, run: &str, workdir: &str, sharing: Sharing) -> Claimed {
+        fn claim(&self, run: &str, workdir: &str, sharing: Sharing) -> FolderClaimOutcome {
             let now = Timestamp::from_second(1_800_000_000).expect("a time");
             claim(&self.home, Claimant::New(run), &self.temp.path().join(workdir), sharing, now).expect("claimed")
         }
 
         fn held(&self, run: &str, workdir: &str, sharing: Sharing) -> (FolderClaim, Vec<String>) {
             match self.claim(run, workdir, sharing) {
-                Claimed::Held { claim, beside } => (claim, names(&beside)),
-                Claimed::Occupied(others) => panic!("{run} is held up by {others:?}"),
+                FolderClaimOutcome::Held { claim, beside } => (claim, names(&beside)),
+                FolderClaimOutcome::Occupied(others) => panic!("{run} is held up by {others:?}"),
             }
         }
     }
@@ -264,18 +264,18 @@ mod tests {
 
     #[test]
     fn the_same_folder_one_above_and_one_below_are_taken_and_another_is_free() {
-        let place = Place::new();
+        let place = ClaimFixture::new();
         let (_held, _) = place.held("a", "w", Sharing::Alone);
         for (workdir, is_taken) in [("w", true), ("link", true), ("w/sub", true), (".", true), ("other", false)] {
             let claimed = place.claim("b", workdir, Sharing::Alone);
-            let is_occupied = matches!(&claimed, Claimed::Occupied(by) if names(by) == ["a"]);
+            let is_occupied = matches!(&claimed, FolderClaimOutcome::Occupied(by) if names(by) == ["a"]);
             assert_eq!(is_occupied, is_taken, "{workdir}: {claimed:?}");
         }
     }
 
     #[test]
     fn who_shares_a_folder_is_told_who_is_there() {
-        let place = Place::new();
+        let place = ClaimFixture::new();
         let (mut first, beside) = place.held("a", "w", Sharing::Alone);
         assert_eq!(beside, [""; 0]);
         first.name("a-r2").expect("written");
@@ -287,20 +287,20 @@ mod tests {
 
     #[test]
     fn an_older_process_of_the_run_itself_is_nobody_else() {
-        let place = Place::new();
+        let place = ClaimFixture::new();
         let (_held, _) = place.held("a", "w", Sharing::Alone);
         let claim_as = |claimant| {
             let workdir = place.temp.path().join("w");
             claim(&place.home, claimant, &workdir, Sharing::Alone, Timestamp::UNIX_EPOCH).expect("claimed")
         };
-        assert!(matches!(claim_as(Claimant::Run("a")), Claimed::Held { .. }));
+        assert!(matches!(claim_as(Claimant::Run("a")), FolderClaimOutcome::Held { .. }));
         // The first run of a brief has the brief's id for a name: a second is somebody else all the same.
-        assert!(matches!(claim_as(Claimant::New("a")), Claimed::Occupied(_)));
+        assert!(matches!(claim_as(Claimant::New("a")), FolderClaimOutcome::Occupied(_)));
     }
 
     #[test]
     fn a_claim_ends_with_its_holder_and_what_it_left_is_swept() {
-        let place = Place::new();
+        let place = ClaimFixture::new();
         let (held, _) = place.held("a", "w", Sharing::Alone);
         drop(held);
         assert!(!place.home.folders().exists(), "the last one leaves nothing");
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_is_no_claim_is_nobody() {
-        let place = Place::new();
+        let place = ClaimFixture::new();
         make_folder(&place.home.folders()).expect("made");
         let pipe = place.home.folders().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::NamedTempFile;
 
-/// How old a file beside another must be to count as left behind: writing one takes moments.
+/// The least age at which a temporary file counts as left behind: writing one takes moments.
 const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// A new file in the folder of `path`, to be put in its place. Those that a killed process left there are removed.
@@ -30,7 +30,7 @@ pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     Ok(fresh)
 }
 
-/// Whether nobody is writing it any more at `now`, by the clock of the disk.
+/// Returns true if the file is so old at `now`, by the clock of the disk, that its writer must be gone.
 fn is_left_behind(entry: &fs::DirEntry, now: SystemTime) -> bool {
     let changed = entry.metadata().and_then(|found| found.modified());
     changed.is_ok_and(|at| now.duration_since(at).unwrap_or_default() > LEFT_BEHIND_AFTER)

@@ -34,13 +34,13 @@ impl GrantFile {
         Self { folder: project.into() }
     }
 
-    /// Where it lies.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.folder.join(GRANTS_FILE)
     }
 
-    /// What it says; nothing if it is not there.
+    /// Reads the file; empty if it doesn't exist.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
-//! Where everything is kept: one folder, and the paths in it.
+//! The home: one folder for everything that is kept, and the paths in it.
 //!
-//! In: explicit paths; whoever calls has read flags and environment. Out: paths, and folders made when
-//! something is first put into them, for their owner alone. Reads and writes no file.
+//! In: explicit paths; the caller has read flags and environment. Out: paths, and folders made when something is first
+//! put into them, for their owner alone. Reads and writes no file.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -10,17 +10,16 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::id::{RunId, Slug};
 
-/// How the name of a journal ends; the peer's traces have the same ending.
+/// Ending of a journal's name; the peer's traces have the same ending.
 pub const JOURNAL_ENDING: &str = ".trace.ndjson";
 
-/// How the name of a lease ends.
+/// Ending of a lease's name.
 pub const LEASE_ENDING: &str = ".lease";
 
-/// How the name of a mailbox ends: nothing else in the folder of sessions ends so, and no journal or session of the
-/// peer.
+/// Ending of a mailbox's name. Nothing else in the folder of sessions ends so, and no journal or session of the peer.
 pub const MAILBOX_ENDING: &str = ".mailbox.jsonl";
 
-/// How the name of what is left of a pruned run ends.
+/// Ending of the name of a pruned run's note.
 pub const PRUNED_ENDING: &str = ".pruned";
 
 /// The folder of everything that outlives a process.
@@ -61,8 +60,8 @@ impl Home {
         &self.sessions
     }
 
-    /// Whether journals lie in another folder than the home's own, however the two are written. A link in the place of
-    /// the home's own is another folder: it may have led elsewhere before.
+    /// Returns true if journals lie in another folder than the home's own, however the two are written. A link in the
+    /// place of the home's own is another folder: it may have led elsewhere before.
     #[must_use]
     pub fn has_sessions_elsewhere(&self) -> bool {
         let own = self.own_sessions();
@@ -78,8 +77,8 @@ impl Home {
         self.root.join(SESSIONS)
     }
 
-    /// The folder with the names of runs whose journals lie elsewhere and share the rest of this home: an empty file for
-    /// each. A name is never removed: nobody knows whether its run is still there.
+    /// The folder with the names of runs whose journals lie elsewhere and share the rest of this home: an empty file
+    /// for each. A name is never removed: nobody knows whether its run is still there.
     #[must_use]
     pub fn elsewhere(&self) -> PathBuf {
         self.root.join("sessions-elsewhere")
@@ -145,13 +144,13 @@ impl Home {
         self.sessions.join(format!("{run_id}{MAILBOX_ENDING}"))
     }
 
-    /// What is remembered of traces that were walked over.
+    /// Returns the path of the remembered counts of traces.
     #[must_use]
     pub fn rollups(&self) -> PathBuf {
         self.root.join("rollups.jsonl")
     }
 
-    /// What is left of a pruned run: that its name is taken.
+    /// Returns the path of a pruned run's note, which keeps its name taken.
     #[must_use]
     pub fn pruned(&self, run_id: &RunId) -> PathBuf {
         self.sessions.join(format!("{run_id}{PRUNED_ENDING}"))
@@ -163,7 +162,7 @@ impl Home {
         self.root.join("folders")
     }
 
-    /// Which questions were told of to the operator.
+    /// Returns the path of the record of questions that the operator was told of.
     #[must_use]
     pub fn notices(&self) -> PathBuf {
         self.root.join("notices.jsonl")

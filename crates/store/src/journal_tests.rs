@@ -346,7 +346,7 @@ struct Failing {
     free: u64,
     /// Syncs that still succeed.
     syncs: u32,
-    /// Whether reserving works, and counts against what is free.
+    /// True if reserving works; what is reserved then counts against what is free.
     reserves: bool,
     reserved: Arc<std::sync::Mutex<Vec<u64>>>,
     truncates: bool,

@@ -24,19 +24,19 @@ use crate::home::Home;
 /// The longest key file that is read, in bytes: anything longer is something else.
 pub const KEYS_BYTES_MAX: u64 = 64 * 1024;
 
-/// What a key file must not let its group and others do, in the bits of a mode: anything.
+/// The mode bits that a key file must not have: any permission of its group and of others.
 const OTHERS: u32 = 0o077;
 
 /// The keys of a key file; none if there is no such file. `Debug` shows whose they are, not which.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Keys {
-    keys: BTreeMap<String, Key>,
+    keys: BTreeMap<String, AdapterKey>,
     /// Secrets that the configuration names and that are no adapter's key.
     besides: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-struct Key {
+struct AdapterKey {
     value: String,
     at: Origin,
 }
@@ -60,7 +60,8 @@ impl Keys {
         self
     }
 
-    /// What to say about keys of adapters that are not among `known`, those that take a key, in the order of their names.
+    /// Returns a notice for each key of an adapter that is not among `known`, those that take a key, in the order of
+    /// their names.
     #[must_use]
     pub fn strangers(&self, known: &[&str]) -> Vec<String> {
         let strangers = self.keys.iter().filter(|(adapter, _)| !known.contains(&adapter.as_str()));
@@ -80,7 +81,7 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// Why there is no use of a key file.
+/// Reason why a key file can't be used.
 #[derive(Debug, Error)]
 pub enum KeysError {
     /// It can't be opened or read.
@@ -88,7 +89,7 @@ pub enum KeysError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// It is a link, a folder, a pipe or the like.
@@ -96,7 +97,7 @@ pub enum KeysError {
     NotAFile {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file it is.
         what: &'static str,
     },
     /// It is somebody else's.
@@ -126,13 +127,13 @@ pub enum KeysError {
     /// It is not TOML.
     #[error("can't read the key file at {at}")]
     NotToml {
-        /// Where.
+        /// The place of the mistake.
         at: Origin,
     },
     /// A key is no text, or an empty one.
     #[error("`{adapter}` in {at} is no key")]
     NoKey {
-        /// Where.
+        /// The place of the value.
         at: Origin,
         /// The adapter.
         adapter: String,
@@ -140,7 +141,7 @@ pub enum KeysError {
 }
 
 impl KeysError {
-    /// What to do about it: a command where one mends it.
+    /// Returns a hint at what to do about it: a command where one repairs it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -189,7 +190,7 @@ pub fn load(home: &Home) -> Result<Keys, KeysError> {
     read(&path, &content(&path, &file)?)
 }
 
-/// Whether a file is its owner's alone, and the owner is `user` or root.
+/// Checks that a file is readable by its owner alone, and that the owner is `user` or root.
 fn judge(path: &Path, found: &Metadata, user: u32) -> Result<(), KeysError> {
     let path = || path.to_owned();
     if !found.is_file() {
@@ -228,7 +229,7 @@ fn read(path: &Path, text: &str) -> Result<Keys, KeysError> {
         let at = at(adapter.span());
         let key = value.get_ref().as_str().map(str::trim).filter(|key| !key.is_empty());
         match key {
-            Some(key) => keys.insert(name, Key { value: key.to_owned(), at }),
+            Some(key) => keys.insert(name, AdapterKey { value: key.to_owned(), at }),
             None => return Err(KeysError::NoKey { at, adapter: name }),
         };
     }

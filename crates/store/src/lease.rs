@@ -21,17 +21,17 @@ use thiserror::Error;
 
 use crate::plain_file;
 
-/// How long a lease lives without being renewed, in seconds: long enough that a busy machine does not lose
-/// a run, short enough that a person waits for a dead one.
+/// Lifetime of a lease without renewal, in seconds: long enough that a busy machine does not lose a run, short enough
+/// to wait for when its driver has died.
 pub const LEASE_SECONDS: i64 = 30;
 
-/// How often a lease is renewed, in seconds: two renewals may fail before the third is too late.
+/// Time between two renewals of a lease, in seconds: two renewals may fail before the third is too late.
 pub const RENEW_SECONDS: i64 = 10;
 
 /// The largest lease that is read, in bytes: far more than one has.
 const LEASE_BYTES_MAX: u64 = 64 * 1024;
 
-/// How the name of a lease begins that is being written.
+/// Beginning of the name of a lease that is being written.
 pub(crate) const HALF_LEASE: &str = ".lease-";
 
 /// A process, named so that no other process at any time has the same name.
@@ -41,7 +41,7 @@ pub struct Owner {
     pub pid: u32,
     /// The name of its machine.
     pub host: String,
-    /// When it began, in clock ticks since the machine did; 0 where the system does not say.
+    /// The time it began, in clock ticks since the machine did; 0 where the system does not say.
     pub started: u64,
     /// The machine's present life; empty where the system does not say.
     pub boot_id: String,
@@ -68,14 +68,14 @@ impl Owner {
         }
     }
 
-    /// What others are told about it.
+    /// Returns the part of it that others are told.
     #[must_use]
     pub fn holder(&self) -> Holder {
         Holder { pid: self.pid, host: self.host.clone() }
     }
 
-    /// Whether `other` lives where this one can see its process: same machine, same life of it, same
-    /// space of numbers.
+    /// Returns true if this process can see the process of `other`: on the same machine since the same boot, in the
+    /// same pid namespace.
     fn sees(&self, other: &Self) -> bool {
         !self.boot_id.is_empty()
             && self.host == other.host
@@ -83,13 +83,14 @@ impl Owner {
             && self.pid_namespace == other.pid_namespace
     }
 
-    /// Whether this process is known to be gone, as far as `seer` can tell.
+    /// Returns true if this process is known to be gone, as far as `seer` can tell.
     fn is_gone(&self, seer: &Self) -> bool {
         seer.sees(self) && self.started != 0 && start_of(self.pid) != Some(self.started)
     }
 }
 
-/// When a living process began; `None` if there is none of that number, or it is dead and not yet reaped.
+/// Returns the time a living process began; `None` if there is no process of that number, or it is dead and not yet
+/// reaped.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the program's name in parentheses, and may hold spaces and parentheses.
@@ -101,15 +102,15 @@ fn start_of(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// How far the holder of a lease wrote: the last line's number and hash. Without it nobody could tell
-/// whether the last line of a journal is what was written, or whether lines after it are missing.
+/// The end of what the holder of a lease wrote: the last line's number and hash. Without it a changed last line, or
+/// lines missing after it, could not be told from a whole journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal {
     /// The last line's sequence number.
     pub seq: u64,
     /// The last line's short hash.
     pub hash: String,
-    /// Whether the holder let the run go after it, and the machine has been up since: then nothing follows.
+    /// True if the holder released the run after it, and the machine has been up since: then nothing follows.
     pub is_final: bool,
 }
 
@@ -130,22 +131,22 @@ impl Seal {
     }
 }
 
-/// What a lease's file says.
+/// The content of a lease's file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Content {
+pub struct LeaseContent {
     /// Grows by one with each driver.
     pub token: u64,
-    /// Who holds the run.
+    /// The process that holds the run.
     #[serde(flatten)]
     pub owner: Owner,
     /// Until when.
     pub expires_at: Timestamp,
-    /// How far they wrote.
+    /// The text of the holder's seal.
     head: String,
 }
 
-impl Content {
-    /// What the file at `path` says; `None` if there is none, or nothing in it (a power cut leaves that).
+impl LeaseContent {
+    /// Reads the lease at `path`; `None` if there is no file, or it is empty or all zeros (a power cut leaves that).
     ///
     /// # Errors
     ///
@@ -158,13 +159,13 @@ impl Content {
         Ok(Some(serde_json::from_slice(&bytes)?))
     }
 
-    /// Whether somebody drives the run, as far as `seer` can tell at `now`.
+    /// Returns true if the run is being driven, as far as `seer` can tell at `now`.
     #[must_use]
     pub fn is_alive(&self, seer: &Owner, now: Timestamp) -> bool {
         now < self.expires_at && !self.owner.is_gone(seer)
     }
 
-    /// Whether the holder let the run go by itself, and was not killed.
+    /// Returns true if the holder released the run itself, and was not killed.
     #[must_use]
     pub fn was_let_go(&self) -> bool {
         self.expires_at == Timestamp::UNIX_EPOCH
@@ -176,7 +177,7 @@ impl Content {
         Seal::read(&self.head).map(|seal| seal.seq)
     }
 
-    /// How far the holder wrote, as `seer` can tell.
+    /// Returns the holder's seal, as `seer` can tell.
     #[must_use]
     pub fn seal(&self, seer: &Owner) -> Option<Seal> {
         let is_final = self.was_let_go() && self.is_same_boot(seer);
@@ -188,23 +189,23 @@ impl Content {
     }
 }
 
-/// Why a run can't be driven now.
+/// Reason why a run can't be driven now.
 #[derive(Debug, Error)]
 pub enum LeaseError {
     /// Somebody drives it.
     #[error("the run is driven by {holder} until {until} at least")]
     Held {
-        /// Who.
+        /// The process that drives it.
         holder: Holder,
-        /// When its right ends, if it does not renew it.
+        /// The time its right ends, if it does not renew it.
         until: Timestamp,
     },
     /// The lease's file can't be read or written.
     #[error("can't use the lease `{path}`", path = path.display())]
     Unusable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -215,20 +216,20 @@ pub enum LeaseError {
 pub struct Vacancy {
     path: PathBuf,
     token: u64,
-    /// How far the last driver wrote.
+    /// The last driver's seal.
     pub seal: Option<Seal>,
-    /// Whether the machine has been up since: then nothing that was written can have been lost.
+    /// True if the machine has been up since: then nothing that was written can have been lost.
     pub same_boot: bool,
 }
 
 impl Vacancy {
-    /// Whether the lease at `path` can be taken by `owner` at `now`. The caller holds the journal's lock.
+    /// Checks that `owner` can take the lease at `path` at `now`. The caller holds the journal's lock.
     ///
     /// # Errors
     ///
-    /// [`LeaseError::Held`] while somebody else drives the run.
+    /// [`LeaseError::Held`] while another process drives the run.
     pub fn look(path: &Path, owner: &Owner, now: Timestamp) -> Result<Self, LeaseError> {
-        let read = Content::read(path).map_err(|source| LeaseError::Unusable { path: path.to_owned(), source })?;
+        let read = LeaseContent::read(path).map_err(|source| LeaseError::Unusable { path: path.to_owned(), source })?;
         match read {
             None => Ok(Self { path: path.to_owned(), token: 0, seal: None, same_boot: false }),
             Some(content) if content.is_alive(owner, now) => {
@@ -271,28 +272,29 @@ impl Vacancy {
         file.write_all(text.as_bytes())?;
         let file = file.persist(&self.path)?;
         let metadata = file.metadata()?;
-        let place = Place { path: self.path, inode: metadata.ino(), device: metadata.dev(), expiry_at };
+        let place = LeaseFile { path: self.path, inode: metadata.ino(), device: metadata.dev(), expiry_at };
         Ok(Lease { file, place, seal_at, token, expires_at, is_behind: false })
     }
 }
 
-/// When a lease that is renewed at `now` ends. Times before 1970 would not keep their length as text.
+/// Returns the time at which a lease that is renewed at `now` ends. Times before 1970 would not keep their length as
+/// text.
 fn expiry(now: Timestamp) -> Timestamp {
     let now = now.max(Timestamp::UNIX_EPOCH);
     now.saturating_add(SignedDuration::from_secs(LEASE_SECONDS)).unwrap_or(Timestamp::MAX)
 }
 
-/// Which file a lease is, and where in it the expiry stands.
+/// The file of a lease, and the place of the expiry in it.
 #[derive(Debug, Clone)]
-struct Place {
+struct LeaseFile {
     path: PathBuf,
     inode: u64,
     device: u64,
     expiry_at: u64,
 }
 
-impl Place {
-    /// Whether the lease's name still leads to this file: nobody has taken it over.
+impl LeaseFile {
+    /// Returns true if the lease's name still leads to this file: no other process has taken it over.
     fn is_newest(&self) -> io::Result<bool> {
         match fs::metadata(&self.path) {
             // As long as this file is open no other can have its number.
@@ -313,11 +315,11 @@ impl Place {
 #[must_use]
 pub struct Lease {
     file: File,
-    place: Place,
+    place: LeaseFile,
     seal_at: u64,
     token: u64,
     expires_at: Timestamp,
-    /// Whether the last line could not be named.
+    /// True if the seal could not be written for the last line.
     is_behind: bool,
 }
 
@@ -334,7 +336,7 @@ impl Lease {
         self.expires_at
     }
 
-    /// Whether nobody has taken the run over.
+    /// Returns true if no other process has taken the run over.
     ///
     /// # Errors
     ///
@@ -343,10 +345,10 @@ impl Lease {
         self.place.is_newest()
     }
 
-    /// Who has taken the run over, if the file says so.
+    /// Returns the process that has taken the run over, if the file names one.
     #[must_use]
     pub fn successor(&self) -> Option<Holder> {
-        Content::read(&self.place.path).ok().flatten().map(|content| content.owner.holder())
+        LeaseContent::read(&self.place.path).ok().flatten().map(|content| content.owner.holder())
     }
 
     /// Renews the lease at `now`, if [`RENEW_SECONDS`] have passed since it last was.
@@ -374,7 +376,7 @@ impl Lease {
         written
     }
 
-    /// What renews this lease while its driver is busy.
+    /// Returns a handle that renews this lease while its driver is busy.
     ///
     /// # Errors
     ///
@@ -398,10 +400,10 @@ impl Drop for Lease {
 #[derive(Debug)]
 pub struct Heartbeat {
     file: File,
-    place: Place,
+    place: LeaseFile,
 }
 
-/// What became of a lease when it was to be renewed.
+/// The outcome of renewing a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pulse {
     /// It is renewed.
@@ -445,7 +447,7 @@ mod tests {
         Owner { pid: 7, host: "elsewhere".into(), started: 9, boot_id: "b".into(), pid_namespace: 1 }
     }
 
-    /// Whether a lease that `first` took at second 0 can be taken by this process at `second`.
+    /// Checks that a lease which `first` took at second 0 can, or can't, be taken by this process at `second`.
     #[track_caller]
     fn check(first: &Owner, second: i64, expected: bool) {
         let temp = tempfile::tempdir().expect("a folder");
@@ -514,7 +516,7 @@ mod tests {
             let lease = Vacancy::look(&path, &me, at(0)).expect("free").take(&me, at(0), None).expect("taken");
             assert_eq!(lease.token(), token);
             let beat = lease.heartbeat().expect("a heartbeat");
-            let was_let_go = || Content::read(&path).expect("readable").expect("there").was_let_go();
+            let was_let_go = || LeaseContent::read(&path).expect("readable").expect("there").was_let_go();
             assert!(!was_let_go());
             drop(lease);
             assert!(was_let_go());
@@ -532,7 +534,7 @@ mod tests {
             std::panic::resume_unwind(Box::new("a fault"));
         });
         panicked.join().expect_err("it panics");
-        let content = Content::read(&path).expect("readable").expect("there");
+        let content = LeaseContent::read(&path).expect("readable").expect("there");
         assert!(!content.was_let_go() && content.is_alive(&Owner::current(), at(1)));
     }
 

@@ -2,17 +2,16 @@
 //! keys.
 //!
 //! In: a [`Home`] and the time, both as arguments; nothing here reads the environment or a clock. Out:
-//! files that survive the death of whoever wrote them. Decides nothing about a run: what an event means
-//! is `core`'s.
+//! files that survive the death of the process that wrote them. Decides nothing about a run: what an event
+//! means is `core`'s.
 //!
-//! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write,
-//! [`recover`] what a journal still holds after a crash or a fault, [`chain`] whether its lines fit, [`verify`] whether it is what was written, [`pack`]
-//! puts it up for a third party, [`prune`] removes what is old, [`runs`] says which runs there are,
-//! [`scan`] reads any file of lines in bounded memory, [`history`] walks
-//! over all traces of a project, [`config`] reads what an operator set, [`keys`] the keys
-//! of model APIs, [`grants`] the grants that outlive a run, [`memory`] what projects remember, [`mailbox`] what is
-//! answered to the questions of a run from anywhere, [`trust`] which files of projects may run something,
-//! [`folders`] which runs are at work in which folder.
+//! Begin with [`FileJournal`], which implements the journal port. [`lease`] says who may write, [`recover`] what a
+//! journal still holds after a crash or a fault, [`chain`] whether its lines fit, [`verify`] whether it is what was
+//! written, [`pack`] puts it up for a third party, [`prune`] removes what is old, [`runs`] says which runs there are,
+//! [`scan`] reads any file of lines in bounded memory, [`history`] walks over all traces of a project, [`config`] reads
+//! what an operator set, [`keys`] the keys of model APIs, [`grants`] the grants that outlive a run, [`memory`] what
+//! projects remember, [`mailbox`] what is answered to the questions of a run from anywhere, [`trust`] which files of
+//! projects may run something, [`folders`] which runs are at work in which folder.
 
 pub mod home;
 pub mod journal;

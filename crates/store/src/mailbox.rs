@@ -29,28 +29,28 @@ pub struct Mailbox {
     path: PathBuf,
 }
 
-/// Whether somebody was first to answer a question.
+/// The outcome of answering a question: the first answer counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Claimed {
+pub enum AnswerClaim {
     /// They were: what they said is in the mailbox.
     First,
     /// This was there before.
     After(First),
 }
 
-/// Why a mailbox can't be used.
+/// Error about a mailbox that can't be used.
 #[derive(Debug, Error)]
 #[error("can't use the mailbox `{path}`: {why}", path = path.display())]
 pub struct MailboxError {
     /// The file.
     pub path: PathBuf,
-    /// Why: said with the error, so that it is no source.
+    /// The reason. It is part of the message, and so not a source.
     pub why: io::Error,
 }
 
 impl MailboxError {
-    /// What to do about it.
+    /// Returns a hint at what to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let path = self.path.display();
@@ -86,13 +86,14 @@ impl Mailbox {
         &self.path
     }
 
-    /// How long it is, in bytes; 0 if there is none. It only grows, so that nothing came if this is the same.
+    /// Returns its length in bytes; 0 if there is no file. It only grows, so an unchanged length means that nothing
+    /// came.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         fs::symlink_metadata(&self.path).map_or(0, |found| found.len())
     }
 
-    /// What it says; nothing if it is not there.
+    /// Reads its letters; empty if there is no file.
     ///
     /// # Errors
     ///
@@ -102,7 +103,7 @@ impl Mailbox {
         Ok(Letters::read(&bytes.unwrap_or_default()))
     }
 
-    /// What came first to a question, if anything did.
+    /// Returns the first answer to a question, or its closing, if there is one.
     ///
     /// # Errors
     ///
@@ -116,22 +117,22 @@ impl Mailbox {
     /// # Errors
     ///
     /// [`MailboxError`] if it is not on the disk.
-    pub fn claim(&self, first: &First) -> Result<Claimed, MailboxError> {
+    pub fn claim(&self, first: &First) -> Result<AnswerClaim, MailboxError> {
         let (key, kind) = match first {
             First::Answer(answer) => (&answer.key, answer.kind),
             First::Closed { key, kind, .. } => (key, *kind),
         };
         // Most who come second need no lock to see it.
         if let Some(before) = self.first(key, kind)? {
-            return Ok(Claimed::After(before));
+            return Ok(AnswerClaim::After(before));
         }
-        let claimed = || -> io::Result<Claimed> {
+        let claimed = || -> io::Result<AnswerClaim> {
             let mut locked = own_lines::lock(&self.path, MAILBOX_BYTES_MAX)?;
             if let Some(before) = Letters::read(&locked.bytes).first(key, kind) {
-                return Ok(Claimed::After(before.clone()));
+                return Ok(AnswerClaim::After(before.clone()));
             }
             locked.append(&[first_line(first)])?;
-            Ok(Claimed::First)
+            Ok(AnswerClaim::First)
         };
         claimed().map_err(|why| self.unusable(why))
     }
@@ -195,10 +196,10 @@ mod tests {
     fn the_first_answer_wins_and_the_second_is_told_who_was() {
         let (_temp, mailbox) = mailbox();
         assert_eq!(mailbox.bytes(), 0);
-        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), Claimed::First);
-        assert_eq!(mailbox.claim(&answer(1, "b")).expect("claimed"), Claimed::After(answer(1, "a")));
+        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), AnswerClaim::First);
+        assert_eq!(mailbox.claim(&answer(1, "b")).expect("claimed"), AnswerClaim::After(answer(1, "a")));
         let bytes = mailbox.bytes();
-        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), Claimed::After(answer(1, "a")));
+        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), AnswerClaim::After(answer(1, "a")));
         assert_eq!(mailbox.bytes(), bytes);
         let mode = fs::metadata(mailbox.path()).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -209,8 +210,8 @@ mod tests {
         let (_temp, mailbox) = mailbox();
         let key = Key { part: Part::root(), slot: Slot::first(What::Ask, 1) };
         let closed = First::Closed { key, kind: QuestionKind::Step, why: Closing::Expired, at: at() };
-        assert_eq!(mailbox.claim(&closed).expect("claimed"), Claimed::First);
-        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), Claimed::After(closed));
+        assert_eq!(mailbox.claim(&closed).expect("claimed"), AnswerClaim::First);
+        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), AnswerClaim::After(closed));
     }
 
     #[test]
@@ -221,7 +222,7 @@ mod tests {
                 let mailbox = &mailbox;
                 scope.spawn(move || {
                     let claim = |number| mailbox.claim(&answer(number, &format!("p{who}"))).expect("claimed");
-                    (1..=20).filter(|number| claim(*number) == Claimed::First).count()
+                    (1..=20).filter(|number| claim(*number) == AnswerClaim::First).count()
                 })
             });
             each.collect::<Vec<_>>().into_iter().map(|thread| thread.join().expect("no panic")).sum()
@@ -233,11 +234,11 @@ mod tests {
     #[test]
     fn a_torn_line_is_closed_and_takes_none_with_it() {
         let (_temp, mailbox) = mailbox();
-        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), Claimed::First);
+        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), AnswerClaim::First);
         let whole = fs::read(mailbox.path()).expect("read");
         for cut in 1..whole.len() - 1 {
             fs::write(mailbox.path(), [&whole[..], &whole[..cut]].concat()).expect("written");
-            assert_eq!(mailbox.claim(&answer(2, "b")).expect("claimed"), Claimed::First, "{cut}");
+            assert_eq!(mailbox.claim(&answer(2, "b")).expect("claimed"), AnswerClaim::First, "{cut}");
             let letters = mailbox.read().expect("read");
             assert_eq!(letters.skipped.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2], "{cut}");
             let key = Key { part: Part::root(), slot: Slot::first(What::Ask, 2) };
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn fail_closed_mailbox_that_others_can_write() {
         let (_temp, mailbox) = mailbox();
-        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), Claimed::First);
+        assert_eq!(mailbox.claim(&answer(1, "a")).expect("claimed"), AnswerClaim::First);
         let bytes = fs::read(mailbox.path()).expect("read");
         for mode in [0o620, 0o602, 0o666] {
             fs::set_permissions(mailbox.path(), fs::Permissions::from_mode(mode)).expect("set");
@@ -295,7 +296,7 @@ mod tests {
         };
         let plain = || {
             fs::remove_file(&path).ok();
-            assert_eq!(mailbox.claim(&answer(9, "a")).expect("claimed"), Claimed::First);
+            assert_eq!(mailbox.claim(&answer(9, "a")).expect("claimed"), AnswerClaim::First);
         };
         let away = "move it away: a new one";
         plain();

@@ -1,4 +1,4 @@
-//! What projects remember between runs: three files of lines for each project, which only grow.
+//! The memory of projects between runs: three files of lines for each project, which only grow.
 //!
 //! In: a home, entries and times. Out: what the files say. Any number of processes may write at once: each line is
 //! one write at the end of its file, under the file's lock, and on the disk when it counts. Only an operator's
@@ -24,17 +24,17 @@ use crate::plain_file;
 /// short list.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// What is said of a longer one.
+/// Message about a file that is too long.
 const TOO_LONG: &str = "it is longer than a memory can be: remove entries, or move the file away";
 
-/// What the projects of a home remember.
+/// The memory of the projects of a home.
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     home: Home,
 }
 
 impl MemoryStore {
-    /// What the projects of `home` remember.
+    /// Returns the memory of the projects of `home`.
     #[must_use]
     pub fn new(home: Home) -> Self {
         Self { home }
@@ -71,7 +71,7 @@ impl MemoryStore {
         self.home.project(project).join(format!("{category}.jsonl"))
     }
 
-    /// What the file of a category says; nothing if it is not there.
+    /// Reads the file of a category; empty if there is no file.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Memory for MemoryStore {
     }
 }
 
-/// Why nothing was written.
+/// Reason why nothing was written.
 enum Refused {
     Entry(NotWritten),
     Io(io::Error),
@@ -174,7 +174,7 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// Whether `draft` may take the place of `older`.
+/// Checks that `draft` may take the place of `older`.
 fn may_supersede(log: &Log, older: &RecordId, draft: &Draft) -> Result<(), Refused> {
     let refused = match (log.get(older), log.superseded_by(older)) {
         (None, _) => NotWritten::UnknownEntry(older.clone()),

@@ -1,7 +1,7 @@
-//! Which questions an operator was told of, and over which channel: a file of lines in the home.
+//! Records which questions an operator was told of, and over which channel: a file of lines in the home.
 //!
-//! Whoever tells puts that down first, under the file's lock, so that several processes tell of a question once. If
-//! it then can't be told, that is put down too, and it is told of again later.
+//! A notice is recorded before it is sent, under the file's lock, so that several processes tell of a question once. If
+//! sending fails, that is recorded too, and the question is told of again later.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,7 +15,7 @@ use crate::own_lines;
 /// The longest file that is read, in bytes: hundreds of thousands of notices.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// How an operator is told.
+/// The way an operator is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Channel {
@@ -26,7 +26,7 @@ pub enum Channel {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct NoticeLine {
     v: u64,
     id: String,
     channel: Channel,
@@ -38,11 +38,11 @@ struct Line {
 fn told(bytes: &[u8], channel: Channel) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     for line in bytes.split(|byte| *byte == b'\n') {
-        match serde_json::from_slice::<Line>(line) {
-            Ok(Line { v: 1, id, channel: of, told: true, .. }) if of == channel => {
+        match serde_json::from_slice::<NoticeLine>(line) {
+            Ok(NoticeLine { v: 1, id, channel: of, told: true, .. }) if of == channel => {
                 ids.insert(id);
             }
-            Ok(Line { v: 1, id, channel: of, told: false, .. }) if of == channel => {
+            Ok(NoticeLine { v: 1, id, channel: of, told: false, .. }) if of == channel => {
                 ids.remove(&id);
             }
             Ok(_) | Err(_) => {}
@@ -88,7 +88,7 @@ pub fn give_back(home: &Home, channel: Channel, ids: &[String], at: Timestamp) -
 }
 
 fn lines(ids: &[String], channel: Channel, told: bool, at: Timestamp) -> io::Result<Vec<String>> {
-    let line = |id: &String| Ok(serde_json::to_string(&Line { v: 1, id: id.clone(), channel, told, at })?);
+    let line = |id: &String| Ok(serde_json::to_string(&NoticeLine { v: 1, id: id.clone(), channel, told, at })?);
     ids.iter().map(line).collect()
 }
 

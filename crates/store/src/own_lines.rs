@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::artifacts::sync_folder;
 use crate::home::make_folder;
 
-/// How often the lock is tried, a millisecond apart: others hold it for as long as one line takes to the disk, and
+/// Number of tries for the lock, a millisecond apart: others hold it for as long as one line takes to the disk, and
 /// many may wait for it.
 const LOCK_TRIES: u32 = 30_000;
 
@@ -27,7 +27,7 @@ pub(crate) struct Locked {
     folder_to_sync: Option<std::path::PathBuf>,
 }
 
-/// Why a file can't be this user's alone: others may have said what it says.
+/// Reason why a file can't be this user's alone: its content may come from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum NotOurs {
     /// A link, which may lead to what somebody else writes.
@@ -39,9 +39,9 @@ pub(crate) enum NotOurs {
     /// Somebody else's.
     #[error("it belongs to the user {owner}, not to you (user {user})")]
     Owner {
-        /// Whose it is.
+        /// The user who owns the file.
         owner: u32,
-        /// Who we are.
+        /// The user that this process acts for.
         user: u32,
     },
     /// Others can write it.
@@ -68,11 +68,11 @@ impl From<NotOurs> for io::Error {
     }
 }
 
-/// What the file at `path` says, at most `bytes_max`; `None` if there is none.
+/// Reads the file at `path`, at most `bytes_max`; `None` if it doesn't exist.
 ///
 /// # Errors
 ///
-/// The system's error; also for what is no plain file of this user that only they can write, or a longer one.
+/// The system's error; also if it is not a plain file of this user that only they can write, or is longer.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     match OpenOptions::new().read(true).custom_flags(flags()).open(path) {
         Ok(file) => content(&file, bytes_max).map(Some),
@@ -149,7 +149,7 @@ fn flags() -> i32 {
     i32::try_from((OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC).bits()).unwrap_or(0)
 }
 
-/// Why a file was not opened, in our words where the system's would mislead.
+/// Explains a failure to open a file, in our words where the system's would mislead.
 fn not_opened(error: io::Error) -> io::Error {
     match Errno::from_io_error(&error) {
         Some(Errno::LOOP) => NotOurs::Link.into(),
@@ -158,7 +158,7 @@ fn not_opened(error: io::Error) -> io::Error {
     }
 }
 
-/// Whether the open file is a plain one of this user that nobody else can write.
+/// Checks that the open file is a plain one of this user that no other user can write.
 fn check(file: &File) -> io::Result<()> {
     let found = file.metadata()?;
     if !found.is_file() {

@@ -15,33 +15,33 @@ use crate::home::{self, Home};
 /// The largest file that is read, in bytes: every run by name, and room.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Why a profile can't be used or changed.
+/// Reason why a profile can't be used or changed.
 #[derive(Debug, Error)]
 pub enum ProfileError {
     /// The disk said no.
     #[error("can't {act} the profile `{}`", path.display())]
     Io {
-        /// What was being done.
+        /// The act that failed.
         act: &'static str,
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
-    /// What is there is no profile that can be used.
+    /// The file is not a profile that can be used.
     #[error("the profile `{}` can't be used", path.display())]
     Bad {
         /// The file.
         path: PathBuf,
-        /// What is in it.
+        /// The content of the file.
         text: String,
-        /// What is wrong.
+        /// The mistake in it.
         source: BadProfile,
     },
 }
 
 impl ProfileError {
-    /// What to do about it.
+    /// Returns a hint at what to do about it.
     #[must_use]
     pub fn hint(&self, project: &Slug) -> Option<String> {
         match self {

@@ -9,19 +9,26 @@ use super::*;
 use crate::artifacts::NAMED_WITHIN;
 use crate::runs;
 
-const STEPS: [Step; 7] =
-    [Step::Note, Step::Journal, Step::Mailbox, Step::Folders, Step::Artifacts, Step::Lease, Step::Done];
+const STEPS: [PruneStep; 7] = [
+    PruneStep::Note,
+    PruneStep::Journal,
+    PruneStep::Mailbox,
+    PruneStep::Folders,
+    PruneStep::Artifacts,
+    PruneStep::Lease,
+    PruneStep::Done,
+];
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).expect("a time")
 }
 
-struct Place {
+struct PruneFixture {
     _temp: tempfile::TempDir,
     home: Home,
 }
 
-impl Place {
+impl PruneFixture {
     fn new() -> Self {
         let temp = tempfile::tempdir().expect("a folder");
         Self { home: Home::new(temp.path(), None), _temp: temp }
@@ -108,7 +115,7 @@ impl Place {
         Pruning::look(&self.home, &Owner::current(), at(9), &self.folders()).expect("seen")
     }
 
-    /// How many contents go with a run, if nothing else goes.
+    /// Returns the number of contents that go with a run, if nothing else goes.
     fn contents(&self, survey: &Survey, name: &str) -> usize {
         let ended = survey.prunable.iter().find(|ended| ended.whose.name() == name).expect("it has ended");
         ended.contents.iter().filter(|place| survey.contents[**place].named_by == 1).count()
@@ -119,7 +126,7 @@ impl Place {
         listed.iter().map(|listed| listed.name().to_owned()).collect()
     }
 
-    /// What there is of a run besides its journal and its note.
+    /// Returns the number of files of a run besides its journal and its note.
     fn rest(&self, run_id: &RunId) -> usize {
         let beside = beside(&self.home, run_id).expect("listed").len();
         beside
@@ -134,7 +141,7 @@ impl Place {
 
 #[test]
 fn a_run_goes_with_all_that_is_its_own_and_its_name_stays_taken() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let one = place.run("a", &["own", "shared"], Some(Outcome::Completed));
     let other = place.run("b", &["shared"], Some(Outcome::Failed));
     let (mut pruning, survey) = place.begin();
@@ -154,7 +161,7 @@ fn a_run_goes_with_all_that_is_its_own_and_its_name_stays_taken() {
 #[test]
 fn whatever_step_it_breaks_off_before_there_is_a_whole_run_or_none_and_the_next_pruning_finishes() {
     for broken in STEPS {
-        let place = Place::new();
+        let place = PruneFixture::new();
         let run_id = place.run("a", &["own", "shared"], Some(Outcome::Completed));
         place.run("b", &["shared"], Some(Outcome::Completed));
         let (mut pruning, _) = place.begin();
@@ -178,7 +185,7 @@ fn whatever_step_it_breaks_off_before_there_is_a_whole_run_or_none_and_the_next_
         }
 
         let (mut pruning, survey) = place.begin();
-        let is_all_gone = broken == Step::Done;
+        let is_all_gone = broken == PruneStep::Done;
         assert_eq!(survey.unfinished.is_empty(), is_run || is_all_gone, "before {broken:?}");
         if is_run {
             pruning.remove(&run_id, &Owner::current(), at(9)).expect("removed");
@@ -195,7 +202,7 @@ fn whatever_step_it_breaks_off_before_there_is_a_whole_run_or_none_and_the_next_
 
 #[test]
 fn what_has_not_ended_is_driven_or_damaged_is_not_touched() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let waits = place.run("waits", &["w"], None);
     let ended = place.run("driven", &[], Some(Outcome::Completed));
     let damaged = place.run("damaged", &["x"], Some(Outcome::Completed));
@@ -220,14 +227,14 @@ fn what_has_not_ended_is_driven_or_damaged_is_not_touched() {
 
 #[test]
 fn whoever_opened_the_journal_before_it_went_finds_no_run() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let run_id = place.run("a", &[], Some(Outcome::Completed));
     let (mut pruning, _) = place.begin();
     let mut raced = None;
     pruning
         .remove_by(&run_id, &Owner::current(), at(9), &mut |step| {
             // Before the journal is gone and after: neither gets the run.
-            if matches!(step, Step::Journal | Step::Lease) {
+            if matches!(step, PruneStep::Journal | PruneStep::Lease) {
                 let home = place.home.clone();
                 let run_id = run_id.clone();
                 let racer = std::thread::spawn(move || {
@@ -246,7 +253,7 @@ fn whoever_opened_the_journal_before_it_went_finds_no_run() {
 
 #[test]
 fn contents_kept_a_moment_ago_stay_until_a_later_pruning() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let run_id = place.run("a", &["own"], Some(Outcome::Completed));
     Artifacts::new(place.home.artifacts()).keep(b"own").expect("somebody is about to name it");
     let (mut pruning, _) = place.begin();
@@ -262,7 +269,7 @@ fn contents_kept_a_moment_ago_stay_until_a_later_pruning() {
 
 #[test]
 fn two_do_not_prune_at_once() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let first = place.begin();
     let second = Pruning::begin(&place.home, &Owner::current(), at(9), &place.folders());
     assert!(matches!(second, Err(PruneError::Busy)));
@@ -283,9 +290,9 @@ fn a_content_is_found_wherever_a_piece_ends() {
 
 #[test]
 fn what_a_run_of_another_folder_of_sessions_may_need_stays() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let other = Home::new(place.home.root(), Some(place.home.root().join("other-sessions")));
-    let away = Place { home: other, ..Place::new() };
+    let away = PruneFixture { home: other, ..PruneFixture::new() };
     let here = place.run("here", &["shared"], Some(Outcome::Completed));
     let there = away.run("there", &["shared"], Some(Outcome::Completed));
     // What is kept for undo and much else is found by the run's name, so a name is one run's in the whole home.
@@ -312,7 +319,7 @@ fn what_a_run_of_another_folder_of_sessions_may_need_stays() {
 
 #[test]
 fn one_folder_is_no_other_however_it_is_written_and_a_link_is() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let root = place.home.root();
     for written in ["sessions", "sessions/", "./sessions", "sessions/../sessions", "sessions/."] {
         let same = Home::new(root, Some(root.join(written)));
@@ -331,7 +338,7 @@ fn one_folder_is_no_other_however_it_is_written_and_a_link_is() {
 
 #[test]
 fn contents_stay_while_a_journal_may_have_named_them_on_lines_that_are_gone() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let ended = place.run("ended", &["shared"], Some(Outcome::Completed));
     let killed = place.run("killed", &["shared"], None);
     assert_eq!(place.look().contents.len(), 1);
@@ -354,7 +361,7 @@ fn contents_stay_while_a_journal_may_have_named_them_on_lines_that_are_gone() {
 
 #[test]
 fn all_bytes_of_a_home_count_and_what_was_left_half_written_is_swept() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let one = place.run("one", &["shared", "own"], Some(Outcome::Completed));
     place.run("two", &["shared"], Some(Outcome::Completed));
     place.run("waits", &["fresh"], None);
@@ -390,7 +397,7 @@ fn all_bytes_of_a_home_count_and_what_was_left_half_written_is_swept() {
 
 #[test]
 fn a_note_under_another_name_costs_no_run_its_files() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let waits = place.run("waits", &["own"], None);
     let note = Note {
         run_id: waits.clone(),
@@ -412,7 +419,7 @@ fn a_note_under_another_name_costs_no_run_its_files() {
 
 #[test]
 fn a_journal_that_was_changed_stays_and_looking_writes_nothing() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     let run_id = place.run("changed", &["own"], Some(Outcome::Completed));
     let path = place.home.journal(&run_id);
     let written = fs::read_to_string(&path).expect("read");
@@ -443,7 +450,7 @@ fn a_journal_that_was_changed_stays_and_looking_writes_nothing() {
 
 #[test]
 fn a_trace_stays_while_any_session_of_the_peer_uses_it() {
-    let place = Place::new();
+    let place = PruneFixture::new();
     fs::create_dir_all(place.home.sessions()).expect("a folder");
     let session = |phase: &str| {
         let meta = serde_json::json!({

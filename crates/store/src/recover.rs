@@ -23,9 +23,9 @@ use crate::scan::LINE_BYTES_MAX;
 /// Below how many bytes a batch is decoded by one thread: starting others takes longer.
 const PARALLEL_BYTES_MIN: usize = 256 * 1024;
 
-/// What a journal holds.
+/// The content of a journal.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reading {
+pub struct JournalReading {
     /// The events that could be read, in the order of their lines.
     pub events: Vec<Event>,
     /// Lines of types that this version does not know.
@@ -34,15 +34,15 @@ pub struct Reading {
     pub damaged: Vec<DamagedLine>,
     /// The numbers of damaged lines that an operator accepted when the run was last taken over.
     pub accepted_before: Vec<u64>,
-    /// What stands after the last whole line.
-    pub tail: Tail,
+    /// The state of the end, after the last whole line.
+    pub tail: JournalEnd,
     /// The sequence number of the next line.
     pub next_seq: u64,
     /// The hash of the last line; `None` if there is none.
     pub last_hash: Option<String>,
-    /// How many bytes the whole lines take.
+    /// Number of bytes of the whole lines.
     pub whole_bytes: u64,
-    /// How many whole lines there are.
+    /// Number of whole lines.
     pub lines: u64,
 }
 
@@ -60,7 +60,7 @@ pub struct UnknownLine {
 pub struct DamagedLine {
     /// Its number, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The fault.
     pub why: Why,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for DamagedLine {
     }
 }
 
-/// What is wrong with a line.
+/// The fault of a damaged line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// It can't be read as an event: the reason.
@@ -110,9 +110,9 @@ impl fmt::Display for Why {
     }
 }
 
-/// What stands after the last line feed of a journal.
+/// The state of a journal's end, after its last line feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Tail {
+pub enum JournalEnd {
     /// Nothing.
     #[default]
     Clean,
@@ -120,12 +120,12 @@ pub enum Tail {
     Unterminated,
     /// So many bytes of a line that was being written when its driver died.
     Torn {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
 }
 
-/// Whether lines that were written may be gone without anybody having removed them.
+/// The possibility that written lines are gone without having been removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// The machine went down since: what was not flushed may be lost, and nothing depended on it.
@@ -134,7 +134,7 @@ pub enum Loss {
     CantBe,
 }
 
-/// Why a journal is not read at all.
+/// Reason why a journal is not read at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Foreign {
     /// It is a trace of the peer, which has no sequence numbers.
@@ -143,14 +143,14 @@ pub enum Foreign {
     /// It is of a later format.
     #[error("it has format {version}, and this program knows formats up to {TRACE_VERSION}")]
     Newer {
-        /// Which.
+        /// Its format version.
         version: u32,
     },
 }
 
-/// Why a journal could not be read.
+/// Reason why a journal could not be read.
 #[derive(Debug, Error)]
-pub enum ReadError {
+pub enum JournalReadError {
     /// It is not one of ours.
     #[error(transparent)]
     Foreign(#[from] Foreign),
@@ -159,20 +159,19 @@ pub enum ReadError {
     Unreadable(#[from] io::Error),
 }
 
-/// What the journal `from` holds. `seal` is how far its last driver says it wrote.
+/// Reads the journal `from`. `seal` is its last driver's.
 ///
-/// A line that can't be read takes the number that it should have had; after a gap the numbers are taken
-/// as they are found. A line that is longer than [`LINE_BYTES_MAX`] is one that can't be read, and is not
-/// kept either.
+/// A line that can't be read takes the number that it should have had; after a gap the numbers are taken as they are
+/// found. A line that is longer than [`LINE_BYTES_MAX`] counts as one that can't be read, and is not kept either.
 ///
 /// # Errors
 ///
-/// [`ReadError::Foreign`] if its header says that it is not one of ours, [`ReadError::Unreadable`] if
+/// [`JournalReadError::Foreign`] if its header says that it is not one of ours, [`JournalReadError::Unreadable`] if
 /// `from` fails.
-pub fn read(from: impl Read, seal: Option<&Seal>, loss: Loss) -> Result<Reading, ReadError> {
+pub fn read(from: impl Read, seal: Option<&Seal>, loss: Loss) -> Result<JournalReading, JournalReadError> {
     let mut events = Vec::new();
     let reading = read_each(from, seal, loss, |_, event| events.push(event))?;
-    Ok(Reading { events, ..reading })
+    Ok(JournalReading { events, ..reading })
 }
 
 /// The same, with each event handed to `each` as it comes, after the number of its line: so that none is kept. There
@@ -186,10 +185,10 @@ pub fn read_each(
     seal: Option<&Seal>,
     loss: Loss,
     each: impl FnMut(u64, Event),
-) -> Result<Reading, ReadError> {
+) -> Result<JournalReading, JournalReadError> {
     let mut batches = Batches::new(from);
-    let mut fold = Fold {
-        reading: Reading::default(),
+    let mut fold = ReadingFold {
+        reading: JournalReading::default(),
         line: 0,
         accepted: Vec::new(),
         seal,
@@ -231,7 +230,7 @@ fn split(bytes: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// Whether the first line says that this is somebody else's. A damaged one says nothing.
+/// Checks that the first line doesn't make the journal one of the peer or of a later format. A damaged line passes.
 fn check_header(batch: &Batch<'_>) -> Result<(), Foreign> {
     let first = match batch {
         Batch::Lines(bytes) | Batch::Rest(bytes) => bytes.split(|byte| *byte == b'\n').next().unwrap_or(bytes),
@@ -257,10 +256,10 @@ fn check_header(batch: &Batch<'_>) -> Result<(), Foreign> {
 struct Decoded<'a> {
     hash: String,
     prev: Option<&'a [u8]>,
-    line: Result<Line, Unreadable>,
+    line: Result<Line, UnreadableLine>,
 }
 
-struct Unreadable {
+struct UnreadableLine {
     why: String,
     seq: Option<u64>,
 }
@@ -291,27 +290,27 @@ fn passed_over(line: &TooLong) -> Decoded<'static> {
     Decoded { hash: wire::short(&line.hash), prev: None, line: Err(too_long()) }
 }
 
-fn too_long() -> Unreadable {
-    Unreadable { why: format!("it is longer than {} MiB", LINE_BYTES_MAX / (1024 * 1024)), seq: None }
+fn too_long() -> UnreadableLine {
+    UnreadableLine { why: format!("it is longer than {} MiB", LINE_BYTES_MAX / (1024 * 1024)), seq: None }
 }
 
-fn decode_text(line: &[u8]) -> Result<Line, Unreadable> {
+fn decode_text(line: &[u8]) -> Result<Line, UnreadableLine> {
     if line.len() > LINE_BYTES_MAX {
         return Err(too_long());
     }
-    let text = std::str::from_utf8(line).map_err(|error| Unreadable {
+    let text = std::str::from_utf8(line).map_err(|error| UnreadableLine {
         why: format!("it is not UTF-8 after {} bytes", error.valid_up_to()),
         seq: None,
     })?;
     wire::decode(text).map_err(|error| {
         let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
-        Unreadable { why: format!("{error}{source}"), seq: wire::head(text).ok().and_then(|head| head.seq) }
+        UnreadableLine { why: format!("{error}{source}"), seq: wire::head(text).ok().and_then(|head| head.seq) }
     })
 }
 
 /// Puts decoded lines together in their order.
-struct Fold<'s, E> {
-    reading: Reading,
+struct ReadingFold<'s, E> {
+    reading: JournalReading,
     line: u64,
     accepted: Vec<u64>,
     seal: Option<&'s Seal>,
@@ -323,7 +322,7 @@ struct Fold<'s, E> {
     each: E,
 }
 
-impl<E: FnMut(u64, Event)> Fold<'_, E> {
+impl<E: FnMut(u64, Event)> ReadingFold<'_, E> {
     fn line(&mut self, decoded: Decoded<'_>) {
         self.line += 1;
         if let Some(why) = self.why_damaged(&decoded) {
@@ -367,20 +366,20 @@ impl<E: FnMut(u64, Event)> Fold<'_, E> {
         }
     }
 
-    /// What has no line feed. Written whole, or cut: a line is written with its line feed in one call, so
-    /// that what lacks it was torn, unless it is exactly the line that should follow.
+    /// Handles the bytes after the last line feed. They are a whole line if they are exactly the line that should
+    /// follow. Otherwise they are torn: a line is written with its line feed in one call.
     fn rest(&mut self, last: Decoded<'_>, bytes: u64) {
         let sealed = self.seal.is_some_and(|seal| seal.hash == last.hash);
         if last.line.is_ok() && (sealed || self.why_damaged(&last).is_none()) {
-            self.reading.tail = Tail::Unterminated;
+            self.reading.tail = JournalEnd::Unterminated;
             self.reading.whole_bytes += bytes;
             self.line(last);
         } else {
-            self.reading.tail = Tail::Torn { bytes };
+            self.reading.tail = JournalEnd::Torn { bytes };
         }
     }
 
-    fn end(mut self, loss: Loss) -> Reading {
+    fn end(mut self, loss: Loss) -> JournalReading {
         self.reading.damaged.extend(self.not_as_sealed(loss));
         self.reading.damaged.sort_by_key(|damaged| damaged.line);
         self.reading.lines = self.line;
@@ -418,10 +417,10 @@ mod tests {
     use super::*;
     use adjutant_core::trace::{HostEvent, PartEvent, TurnEvent};
 
-    fn read_bytes(bytes: &[u8], seal: Option<&Seal>, loss: Loss) -> Result<Reading, Foreign> {
+    fn read_bytes(bytes: &[u8], seal: Option<&Seal>, loss: Loss) -> Result<JournalReading, Foreign> {
         read(bytes, seal, loss).map_err(|error| match error {
-            ReadError::Foreign(foreign) => foreign,
-            ReadError::Unreadable(error) => panic!("bytes in memory can be read: {error}"),
+            JournalReadError::Foreign(foreign) => foreign,
+            JournalReadError::Unreadable(error) => panic!("bytes in memory can be read: {error}"),
         })
     }
 
@@ -473,7 +472,7 @@ mod tests {
         lines.iter().flat_map(|line| [line.as_slice(), b"\n"].concat()).collect()
     }
 
-    /// What is wrong with the sample journal after `change` was done to its lines.
+    /// Checks the faults of the sample journal after `change` was done to its lines.
     #[track_caller]
     fn check(change: impl FnOnce(&mut Vec<Vec<u8>>), expected: &[(u64, &str)]) {
         let (bytes, _, seal) = written(bodies());
@@ -527,7 +526,7 @@ mod tests {
             assert_eq!(reading.events, events[..reading.events.len()], "cut at {cut}");
             assert_eq!(reading.next_seq, reading.events.len() as u64, "cut at {cut}");
             assert!(reading.damaged.is_empty(), "cut at {cut}: {:?}", reading.damaged);
-            let torn = if let Tail::Torn { bytes } = reading.tail { bytes } else { 0 };
+            let torn = if let JournalEnd::Torn { bytes } = reading.tail { bytes } else { 0 };
             assert_eq!(reading.whole_bytes + torn, cut as u64);
         }
     }

@@ -337,7 +337,7 @@ fn open_questions_come_from_every_run_that_is_not_over_with_what_its_mailbox_say
         id: "1".into(),
     });
     let mailbox = crate::Mailbox::of(&home, &"asked".parse().expect("a name"));
-    assert_eq!(mailbox.claim(&first).expect("claimed"), crate::mailbox::Claimed::First);
+    assert_eq!(mailbox.claim(&first).expect("claimed"), crate::mailbox::AnswerClaim::First);
 
     let all = open_questions(&home, &Owner::current(), at(1)).expect("read");
     let found: Vec<_> = all

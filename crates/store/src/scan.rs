@@ -1,8 +1,8 @@
-//! Reads a file of lines for whoever only looks: any size, any damage, bounded memory.
+//! Reads a file of lines without changing it: any size, any damage, bounded memory.
 //!
-//! In: bytes. Out: each line that may be a JSON object, with its number, and the numbers of all others.
-//! What a line means is the caller's; a line that it can't use it reports back as damaged. Nothing is
-//! fatal but a disk that can't be read.
+//! In: bytes. Out: each line that may be a JSON object, with its number, and the numbers of all others. The meaning of
+//! a line is the caller's; a line that it can't use it reports back as damaged. Only a disk that can't be read is
+//! fatal.
 //!
 //! Begin with [`scan`].
 
@@ -17,32 +17,32 @@ use crate::plain_file;
 /// over 64 KiB lie elsewhere, and a model's reply has a few hundred KiB at most.
 pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How many numbers of damaged lines are kept; beyond that they are only counted.
+/// Number of damaged lines whose numbers are kept; beyond that they are only counted.
 pub const DAMAGED_KEPT_MAX: usize = 1000;
 
-/// How much is read at once.
+/// Number of bytes read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What was found in a file of lines.
+/// The result of scanning a file of lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Scan {
-    /// How many lines there are, empty ones included.
+pub struct LineScan {
+    /// Number of lines, empty ones included.
     pub lines: u64,
     /// The lines that can't be used, by number from 1, at most [`DAMAGED_KEPT_MAX`] of them.
-    pub damaged: Vec<(u64, Fault)>,
-    /// How many lines can't be used.
+    pub damaged: Vec<(u64, LineFault)>,
+    /// Number of lines that can't be used.
     pub damaged_lines: u64,
-    /// How many lines have nothing but white space on them. They are nothing; the peer calls them damaged.
+    /// Number of lines with nothing but white space. They don't count as damaged here; the peer calls them damaged.
     pub white_lines: u64,
-    /// How many of the lines that can't be used are lists in JSON. The peer passes over them.
+    /// Number of the unusable lines that are lists in JSON. The peer passes over them.
     pub list_lines: u64,
-    /// Whether the last line has no line feed: it is being written, or it was torn.
+    /// True if the last line has no line feed: it is being written, or it was torn.
     pub is_unterminated: bool,
 }
 
-/// Why a line can't be used.
+/// Reason why a line can't be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum LineFault {
     /// It is longer than [`LINE_BYTES_MAX`].
     TooLong,
     /// It is not UTF-8.
@@ -53,7 +53,7 @@ pub enum Fault {
     Refused,
 }
 
-/// What the caller makes of a line.
+/// The caller's verdict on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// It is fine.
@@ -69,7 +69,7 @@ pub enum Use {
 /// # Errors
 ///
 /// If the file can't be opened or read, or is no plain one.
-pub fn scan_file(path: &Path, each: impl FnMut(u64, &str) -> Use) -> io::Result<Scan> {
+pub fn scan_file(path: &Path, each: impl FnMut(u64, &str) -> Use) -> io::Result<LineScan> {
     scan(plain_file::open(path)?, each)
 }
 
@@ -80,8 +80,8 @@ pub fn scan_file(path: &Path, each: impl FnMut(u64, &str) -> Use) -> io::Result<
 /// # Errors
 ///
 /// If `from` can't be read; what was handed out before stays handed out.
-pub fn scan(mut from: impl Read, mut each: impl FnMut(u64, &str) -> Use) -> io::Result<Scan> {
-    let mut scan = Scan::default();
+pub fn scan(mut from: impl Read, mut each: impl FnMut(u64, &str) -> Use) -> io::Result<LineScan> {
+    let mut scan = LineScan::default();
     let mut buffer: Vec<u8> = vec![0; CHUNK_BYTES];
     let mut filled = 0;
     let mut too_long = false;
@@ -109,7 +109,7 @@ pub fn scan(mut from: impl Read, mut each: impl FnMut(u64, &str) -> Use) -> io::
             let line = &buffer[begin..end];
             begin = end + 1;
             if std::mem::take(&mut too_long) {
-                scan.fault(Fault::TooLong);
+                scan.fault(LineFault::TooLong);
             } else if scan.line(line, &mut each) == Use::Enough {
                 return Ok(scan);
             }
@@ -121,7 +121,7 @@ pub fn scan(mut from: impl Read, mut each: impl FnMut(u64, &str) -> Use) -> io::
         scan.lines += 1;
         scan.is_unterminated = true;
         if too_long {
-            scan.fault(Fault::TooLong);
+            scan.fault(LineFault::TooLong);
         } else {
             scan.line(&buffer[..filled], &mut each);
         }
@@ -129,7 +129,7 @@ pub fn scan(mut from: impl Read, mut each: impl FnMut(u64, &str) -> Use) -> io::
     Ok(scan)
 }
 
-impl Scan {
+impl LineScan {
     fn line(&mut self, line: &[u8], each: &mut impl FnMut(u64, &str) -> Use) -> Use {
         let whole = line.strip_suffix(b"\r").unwrap_or(line);
         let line = whole.trim_ascii();
@@ -138,17 +138,17 @@ impl Scan {
             return Use::Taken;
         }
         let fault = if line.len() > LINE_BYTES_MAX {
-            Fault::TooLong
+            LineFault::TooLong
         } else {
             match std::str::from_utf8(line) {
-                Err(_) => Fault::NotUtf8,
+                Err(_) => LineFault::NotUtf8,
                 Ok(line) if !line.starts_with('{') => {
                     let is_list = line.starts_with('[') && serde_json::from_str::<IgnoredAny>(line).is_ok();
                     self.list_lines += u64::from(is_list);
-                    Fault::NotAnObject
+                    LineFault::NotAnObject
                 }
                 Ok(line) => match each(self.lines, line) {
-                    Use::Damaged => Fault::Refused,
+                    Use::Damaged => LineFault::Refused,
                     made => return made,
                 },
             }
@@ -157,7 +157,7 @@ impl Scan {
         Use::Damaged
     }
 
-    fn fault(&mut self, fault: Fault) {
+    fn fault(&mut self, fault: LineFault) {
         self.damaged_lines += 1;
         if self.damaged.len() < DAMAGED_KEPT_MAX {
             self.damaged.push((self.lines, fault));
@@ -166,13 +166,13 @@ impl Scan {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// Gives its bytes a few at a time.
-    struct Trickle<'a>(&'a [u8], usize);
+    pub(crate) struct Trickle<'a>(pub(crate) &'a [u8], pub(crate) usize);
 
     impl Read for Trickle<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(bytes: &[u8], lines: &[(u64, &str)], damaged: &[(u64, Fault)]) {
+    fn check(bytes: &[u8], lines: &[(u64, &str)], damaged: &[(u64, LineFault)]) {
         for at_once in [1, 2, 7, usize::MAX] {
             let mut found = Vec::new();
             let scan = scan(Trickle(bytes, at_once), |number, line| {
@@ -211,12 +211,12 @@ mod tests {
             b"null\n5\n\"x\"\n[]\n{}\n\xff{}\n{\"a\n",
             &[(5, "{}"), (7, "{\"a")],
             &[
-                (1, Fault::NotAnObject),
-                (2, Fault::NotAnObject),
-                (3, Fault::NotAnObject),
-                (4, Fault::NotAnObject),
-                (6, Fault::NotUtf8),
-                (7, Fault::Refused),
+                (1, LineFault::NotAnObject),
+                (2, LineFault::NotAnObject),
+                (3, LineFault::NotAnObject),
+                (4, LineFault::NotAnObject),
+                (6, LineFault::NotUtf8),
+                (7, LineFault::Refused),
             ],
         );
     }

@@ -1,8 +1,8 @@
 //! A home that journals in several folders of sessions share: its contents, what is kept for undo, how trees were.
 //!
-//! What belongs to a run alone is found by the run's name, so a name means one run in the whole home. A run whose journal
-//! lies elsewhere leaves its name in the home; where its folder is nobody knows once it is not looked at. So whoever
-//! gives a name, or removes what may belong to others, asks here first.
+//! Things that belong to one run are found by the run's name, so a name means one run in the whole home. A run whose
+//! journal lies elsewhere leaves its name in the home; its folder is unknown once it is not looked at. So a caller that
+//! gives a name, or removes something that may belong to others, asks here first.
 
 use std::fs::{self, File};
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) fn claim(home: &Home, run_id: &RunId) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether what is in `home` beside its journals may belong to journals that are not looked at.
+/// Returns true if the files in `home` beside its journals may belong to journals that are not looked at.
 pub(crate) fn is(home: &Home) -> bool {
     home.has_sessions_elsewhere() || home.elsewhere().try_exists().unwrap_or(true)
 }
@@ -54,8 +54,8 @@ pub(crate) fn names_of_others(home: &Home) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether what is found by the name of `run_id` may be that of a run elsewhere: only where the two were begun before
-/// names were kept here.
+/// Returns true if files found by the name of `run_id` may be those of a run elsewhere: only where the two were begun
+/// before names were kept here.
 pub(crate) fn has_namesake(home: &Home, run_id: &RunId) -> bool {
     if home.has_sessions_elsewhere() {
         Home::new(home.root(), None).journal(run_id).symlink_metadata().is_ok() && !home.own_sessions().is_symlink()

@@ -29,18 +29,18 @@ const KEPT_BYTES_MAX: usize = 256 * 1024;
 /// The longest store that is read, in bytes.
 const STORE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// What the operator trusts.
+/// The files that the operator trusts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trust {
     files: Vec<TrustedFile>,
-    /// How many lines of the store could not be read: what they said is not trusted.
+    /// Number of lines of the store that could not be read: the files they named are not trusted.
     pub skipped: usize,
 }
 
 /// One file that was trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustedFile {
-    /// Where it was.
+    /// Its path.
     pub path: String,
     /// Its name in its project, such as `.adjutant/config.toml`.
     pub name: String,
@@ -51,7 +51,7 @@ pub struct TrustedFile {
     pub text: Option<String>,
 }
 
-/// How a file stands.
+/// The standing of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// Its content is trusted.
@@ -60,12 +60,12 @@ pub enum Standing {
     New,
     /// Something else was trusted at this path: this, where it was kept.
     Changed {
-        /// What was trusted.
+        /// The content that was trusted.
         before: Option<String>,
     },
 }
 
-/// Why the store can't be used. Nothing is trusted then.
+/// Reason why the store can't be used. Nothing is trusted then.
 #[derive(Debug, Error)]
 pub enum TrustError {
     /// It can't be read or written.
@@ -73,7 +73,7 @@ pub enum TrustError {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// Others could have written it.
@@ -89,13 +89,13 @@ pub enum TrustError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl TrustError {
-    /// What to do about it.
+    /// Returns a hint at what to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -108,7 +108,7 @@ impl TrustError {
 }
 
 impl Trust {
-    /// What the store says; nothing if there is none.
+    /// Loads the store; empty if there is no file.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Trust {
         &self.files
     }
 
-    /// How a file stands that is called `name` in its project and says `content`.
+    /// Returns the standing of a file that is called `name` in its project and has the content `content`.
     #[must_use]
     pub fn standing(&self, path: &Path, name: &str, content: &[u8]) -> Standing {
         let hash = hash_of(content);
@@ -230,11 +230,12 @@ pub fn decline(home: &Home, content: &[u8]) -> Result<(), TrustError> {
     written().map_err(|source| TrustError::Unusable { path: path.clone(), source })
 }
 
-/// Whether the operator was asked about this content and said no. It only spares a question: nothing is trusted by it.
+/// Returns true if the operator was asked about this content and declined. It only spares a question: nothing is
+/// trusted by it.
 ///
 /// # Errors
 ///
-/// [`TrustError`] if what was declined is there and can't be read.
+/// [`TrustError`] if the record of declined contents is there and can't be read.
 pub fn was_declined(home: &Home, content: &[u8]) -> Result<bool, TrustError> {
     let path = home.declined();
     let read = plain_file::read(&path, STORE_BYTES_MAX, "it is longer than a store can be");
@@ -259,7 +260,7 @@ pub fn hash_of(content: &[u8]) -> String {
     blake3::hash(content).to_hex().to_string()
 }
 
-/// What changed in a file since it was trusted, as a unified diff.
+/// Returns the change of a file since it was trusted, as a unified diff.
 #[must_use]
 pub fn change(before: &str, now: &str) -> String {
     TextDiff::from_lines(before, now).unified_diff().context_radius(3).header("trusted", "now").to_string()

@@ -16,10 +16,10 @@ use jiff::Timestamp;
 use crate::artifacts::Artifacts;
 use crate::home::Home;
 use crate::journal::OpenError;
-use crate::lease::{Content, Owner, Seal};
-use crate::recover::{self, Loss, ReadError, Reading, Tail, Why};
+use crate::lease::{LeaseContent, Owner, Seal};
+use crate::recover::{self, JournalEnd, JournalReadError, JournalReading, Loss, Why};
 
-/// What is known of the journal of `run_id`. `seer` and `now` are for telling whether its driver is alive.
+/// Verifies the journal of `run_id`. `seer` and `now` are for telling whether its driver is alive.
 ///
 /// # Errors
 ///
@@ -34,8 +34,8 @@ pub fn verify(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Resu
     by_its_lease(home, run_id, seer, now, look)
 }
 
-/// What `look` makes of a journal by what its lease says. If it finds lines that were added, and somebody has taken the
-/// run up meanwhile, nothing was added, and it looks again.
+/// Calls `look` with the seal of a journal's lease. If `look` finds added lines and a driver has taken the run up
+/// meanwhile, those lines are the driver's, and it looks again.
 pub(crate) fn by_its_lease<T>(
     home: &Home,
     run_id: &RunId,
@@ -63,22 +63,22 @@ fn verify_file(home: &Home, run_id: &RunId, path: &Path, sealed: &Sealed) -> Res
         .map_err(|error| OpenError::unread(path, error))
 }
 
-/// What somebody says of the end of a journal, and of whoever writes it.
+/// The facts that a lease gives about the end of a journal and about its driver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sealed {
-    /// How far it was written.
+    /// The seal of the last line.
     pub seal: Option<Seal>,
-    /// Whether the machine was started anew since.
+    /// True if the machine was started anew since.
     pub is_rebooted: bool,
-    /// Whether a process is writing it now.
+    /// True if a process is writing it now.
     pub driver_alive: bool,
 }
 
 impl Sealed {
-    /// What the lease of `run_id` says. To be asked before the journal is opened: a driver writes a line first and then
-    /// says so, so that what was said by now is there.
+    /// Reads the facts from the lease of `run_id`. To be called before the journal is opened: a driver writes a line
+    /// first and then the seal, so every line that the seal names is in the journal.
     fn of(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Self {
-        let lease = Content::read(&home.lease(run_id)).ok().flatten();
+        let lease = LeaseContent::read(&home.lease(run_id)).ok().flatten();
         Self {
             seal: lease.as_ref().and_then(|lease| lease.seal(seer)),
             is_rebooted: lease.as_ref().is_some_and(|lease| lease.owner.boot_id != seer.boot_id),
@@ -87,17 +87,17 @@ impl Sealed {
     }
 }
 
-/// What is known of the journal `from`. `artifact` says what is left of a content.
+/// Verifies the journal `from`. `artifact` returns the state of a content.
 ///
 /// # Errors
 ///
-/// [`ReadError`] if it can't be read, or is not one of ours.
+/// [`JournalReadError`] if it can't be read, or is not one of ours.
 pub fn verify_bytes(
     run: &str,
     from: impl Read,
     sealed: &Sealed,
     artifact: impl FnMut(&str) -> Artifact,
-) -> Result<Report, ReadError> {
+) -> Result<Report, JournalReadError> {
     let mut verifier = Verifier::default();
     // Lines that are gone are told in any case; whether the machine lost them is for the report to say.
     let reading = recover::read_each(from, sealed.seal.as_ref(), Loss::CantBe, |line, event| {
@@ -106,7 +106,7 @@ pub fn verify_bytes(
     Ok(verifier.report(run, facts(reading, sealed), artifact))
 }
 
-/// What is known of a trace of the peer: nothing in it proves anything.
+/// Reports on a trace of the peer: nothing in it proves anything.
 ///
 /// # Errors
 ///
@@ -117,8 +117,8 @@ pub fn verify_peer(name: &str, trace: &Path) -> std::io::Result<Report> {
     Ok(Report::of_peer(name, &read_bytes(&bytes)))
 }
 
-/// What reading found, as core wants to know it.
-pub(crate) fn facts(reading: Reading, sealed: &Sealed) -> Facts {
+/// Turns the result of reading into the facts that core needs.
+pub(crate) fn facts(reading: JournalReading, sealed: &Sealed) -> Facts {
     let damaged = reading.damaged.into_iter().map(|damaged| {
         let kind = match damaged.why {
             Why::Unreadable(_) => FindingKind::Unreadable,
@@ -134,8 +134,8 @@ pub(crate) fn facts(reading: Reading, sealed: &Sealed) -> Facts {
     Facts {
         damaged: damaged.collect(),
         unknown: reading.unknown.into_iter().map(|unknown| (unknown.line, unknown.kind)).collect(),
-        torn_bytes: if let Tail::Torn { bytes } = reading.tail { bytes } else { 0 },
-        is_unterminated: reading.tail == Tail::Unterminated,
+        torn_bytes: if let JournalEnd::Torn { bytes } = reading.tail { bytes } else { 0 },
+        is_unterminated: reading.tail == JournalEnd::Unterminated,
         lines: reading.lines,
         last_seq,
         last_hash: reading.last_hash,

@@ -1,6 +1,6 @@
-//! What each tool takes, and what is said to an agent that gave something else.
+//! Arguments of each tool, and the message for an agent that gave invalid ones.
 //!
-//! The JSON Schemas are generated from these types, so that what is offered is what is read.
+//! The JSON Schemas are generated from these types, so that the schema offered is the schema read.
 
 use adjutant_core::memory::MemoryCategory;
 use adjutant_core::tool::ToolOutput;
@@ -229,7 +229,7 @@ impl TryFrom<f64> for Positive {
     }
 }
 
-/// The number without its fraction, at most `u64::MAX`.
+/// Returns the number without its fraction, at most `u64::MAX`.
 fn whole(number: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -277,12 +277,12 @@ pub(crate) fn read<T: DeserializeOwned + JsonSchema>(tool: &str, args: &Value) -
     })
 }
 
-/// The result for arguments that can't be used.
+/// Returns the result for arguments that can't be used.
 pub(crate) fn invalid(tool: &str, what: &str) -> ToolOutput {
     ToolOutput::failed("INVALID_ARGS", format!("{tool}: {what}"))
 }
 
-/// Every argument that is missing or of another type than the schema says.
+/// Lists every argument that is missing or of another type than the schema says.
 fn faults(schema: &Value, given: &serde_json::Map<String, Value>) -> Vec<String> {
     let required: Vec<&str> =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();

@@ -13,7 +13,7 @@ pub(crate) const READ_MEMORY: &str = "read_project_memory";
 pub(crate) const WRITE_MEMORY: &str = "write_project_memory";
 pub(crate) const LIST_MEMORY: &str = "list_project_memory";
 
-/// The native tools in the order they are offered. Needs no workdir and touches nothing.
+/// Returns the native tools in the order they are offered. Needs no workdir and touches nothing.
 #[must_use]
 pub fn catalog() -> ToolSpecs {
     [
@@ -87,7 +87,7 @@ pub fn catalog() -> ToolSpecs {
     .into()
 }
 
-/// The native tools of a run that has no memory to read or write.
+/// Returns the native tools of a run that has no memory to read or write.
 pub(crate) fn without_memory() -> ToolSpecs {
     let is_left = |spec: &&ToolSpec| ![READ_MEMORY, WRITE_MEMORY, LIST_MEMORY].contains(&spec.name.as_str());
     catalog().iter().filter(is_left).cloned().collect()

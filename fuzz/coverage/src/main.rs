@@ -5,13 +5,13 @@
 
 use std::sync::OnceLock;
 
-use adjutant_fuzz::{Target, target};
+use adjutant_fuzz::{FuzzTarget, target};
 use libfuzzer_sys::fuzz_target;
 
 /// libFuzzer calls back without an argument of ours.
-static TARGET: OnceLock<Target> = OnceLock::new();
+static TARGET: OnceLock<FuzzTarget> = OnceLock::new();
 
-fn chosen() -> Target {
+fn chosen() -> FuzzTarget {
     // libFuzzer ends the run in its own panic hook, also at a panic that is caught.
     let ends = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -15,13 +15,13 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::trial::{Orders, Said, Trial};
+use crate::trial::{Trial, TrialOrders, TrialReport};
 
 /// The word by which this program is started in the sandbox.
 pub const DRIVE_WORD: &str = "__drive";
-/// What lines may take of the machine.
+/// Limits on what lines may take of the machine.
 const LIMITS: Limits = Limits { file_bytes: 4 << 20, descriptors: 256, processes: 160, memory_bytes: Some(1 << 30) };
-/// How long a sandbox may take beside its lines.
+/// Longest time that a sandbox may take beside its lines.
 const OVERHEAD: Duration = Duration::from_secs(30);
 /// The bytes of what the process in the sandbox says.
 const SAID_BYTES_MAX: usize = 8 << 20;
@@ -40,14 +40,14 @@ const SLOW: &[&str] = &[
     "pnpm", "psql", "ruby", "terraform", "tofu", "yarn", "yq",
 ];
 
-/// What came of the lines of one sandbox.
+/// Outcome of the lines of one sandbox.
 #[derive(Debug, Default)]
 pub struct Round {
     /// The lines that took canaries, by number, and which.
     pub lost: Vec<(usize, Vec<String>)>,
     /// The line that ended everything in its sandbox, if one did.
     pub ended_by: Option<usize>,
-    /// How many lines began.
+    /// Number of lines that began.
     pub begun: usize,
 }
 
@@ -111,7 +111,7 @@ impl Arena {
     pub fn run(&self, trials: &[Trial], limit_ms: u64) -> Result<Round> {
         fs::create_dir_all(self.root())?;
         let (root, stand_ins, slow) = (self.root(), self.stand_ins(), self.slow());
-        let orders = Orders { root, stand_ins, slow, limit_ms, trials: trials.to_vec() };
+        let orders = TrialOrders { root, stand_ins, slow, limit_ms, trials: trials.to_vec() };
         let sandbox = self.sandbox()?;
         let lines = u32::try_from(trials.len()).unwrap_or(u32::MAX);
         let command = Command {
@@ -131,11 +131,11 @@ impl Arena {
         let mut is_done = false;
         for line in ended.stdout.text().lines() {
             match serde_json::from_str(line).with_context(|| format!("the sandbox says {line:?}"))? {
-                Said::Begun(number) => round.begun = number + 1,
-                Said::Lost(number, canaries) => round.lost.push((number, canaries)),
-                Said::Done => is_done = true,
-                Said::Failed(why) if round.begun == 0 => bail!("no line was run: {why}"),
-                Said::Failed(why) => round.lost.push((round.begun - 1, vec![why])),
+                TrialReport::Begun(number) => round.begun = number + 1,
+                TrialReport::Lost(number, canaries) => round.lost.push((number, canaries)),
+                TrialReport::Done => is_done = true,
+                TrialReport::Failed(why) if round.begun == 0 => bail!("no line was run: {why}"),
+                TrialReport::Failed(why) => round.lost.push((round.begun - 1, vec![why])),
             }
         }
         if !is_done {

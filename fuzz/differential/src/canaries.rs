@@ -1,4 +1,4 @@
-//! What must survive every line that is called safe.
+//! Sets out what must survive every line that is called safe, and finds what was lost.
 //!
 //! Appending to a file of the workdir, committing, and making branches are safe, so a file counts as lost only if
 //! what it held is no longer its beginning, and a commit only if nothing names it any more. What is kept for undo
@@ -16,9 +16,9 @@ use anyhow::{Context, Result};
 use rustix::process::{getpid, set_child_subreaper};
 
 use crate::ground::{Ground, STASHED};
-use crate::trial::Kept;
+use crate::trial::UndoScope;
 
-/// Where a proxy is said to be, which is us: whoever comes wanted to reach others.
+/// Port of a pretended proxy, which is us: a connection here was meant to reach others.
 pub const PORT: u16 = 4280;
 /// Files of the workdir that must keep what they hold.
 const FILES: &[&str] = &[
@@ -27,7 +27,7 @@ const FILES: &[&str] = &[
 ];
 /// Files beside it that nothing may change.
 const OUTSIDE: &[&str] = &["outside/precious.txt", "outside/x", "home/.bashrc", "home/docs/d.txt", "home/.gitconfig"];
-/// How far the clock may be from where it should be, in seconds.
+/// Largest deviation of the clock from where it should be, in seconds.
 const CLOCK_SECONDS: u64 = 5;
 
 /// All canaries of a sandbox.
@@ -35,7 +35,7 @@ const CLOCK_SECONDS: u64 = 5;
 pub struct Canaries {
     /// Every branch and tag, with what it names.
     refs: Vec<(String, String)>,
-    /// What they and stashes name.
+    /// Commits that they and stashes name.
     commits: Vec<String>,
     /// The stashes, each with what it adds to a file.
     stashes: Vec<(String, &'static str)>,
@@ -48,7 +48,7 @@ pub struct Canaries {
 }
 
 impl Canaries {
-    /// Sets them out. The process among them is nobody's child here: it is started by one that ends.
+    /// Sets them out. The process among them is no child of ours: it is started by one that ends.
     ///
     /// # Errors
     ///
@@ -75,12 +75,12 @@ impl Canaries {
         self.process
     }
 
-    /// What is lost, given the paths that changed; those that were lost and can be had anew are set out again.
+    /// Returns what is lost, given the paths that changed. Lost canaries that can be had anew are set out again.
     ///
     /// # Errors
     ///
     /// The system's, if the process can't be started again.
-    pub fn lost(&mut self, ground: &Ground, changed: &[PathBuf], kept: &Kept) -> Result<Vec<String>> {
+    pub fn lost(&mut self, ground: &Ground, changed: &[PathBuf], kept: &UndoScope) -> Result<Vec<String>> {
         let mut lost = Vec::new();
         if !changed.is_empty() {
             // What can't be read any more is there still.
@@ -163,7 +163,7 @@ fn refs(ground: &Ground) -> Result<Vec<(String, String)>> {
 }
 
 /// The files that are lost: those of the workdir by their path in it, others by their path below the root.
-fn lost_files(ground: &Ground, kept: &Kept) -> Vec<String> {
+fn lost_files(ground: &Ground, kept: &UndoScope) -> Vec<String> {
     let holds = |path: &str| {
         let whole = ground.root().join(path);
         let is_file = fs::symlink_metadata(&whole).is_ok_and(|found| found.is_file());
@@ -178,7 +178,7 @@ fn lost_files(ground: &Ground, kept: &Kept) -> Vec<String> {
     inside.chain(outside).map(|path| (*path).to_owned()).collect()
 }
 
-/// Whether what a file of the workdir held is at another place now.
+/// Returns true if the content that a file of the workdir had is at another place now.
 fn is_moved(ground: &Ground, changed: &[PathBuf], path: &str) -> bool {
     let original = ground.original(&format!("work/{path}"));
     let own = Path::new("work").join(path);

@@ -16,39 +16,39 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_
 
 use crate::canaries::Canaries;
 use crate::ground::Ground;
-use crate::trial::{Orders, Said, Trial};
+use crate::trial::{Trial, TrialOrders, TrialReport};
 
-/// How often what a line left running is looked at.
+/// Interval between looks at the processes that a line left running.
 const LOOK: Duration = Duration::from_millis(1);
-/// How long what a line left running may go on, at most.
+/// Longest time that processes left running by a line may go on.
 const STRAGGLERS: Duration = Duration::from_millis(120);
 
 /// Reads orders from stdin and carries them out.
 pub fn run() -> Result<()> {
     let done = orders().and_then(|orders| carry_out(&orders));
     match done {
-        Ok(()) => say(&Said::Done),
-        Err(error) => say(&Said::Failed(format!("{error:#}"))),
+        Ok(()) => say(&TrialReport::Done),
+        Err(error) => say(&TrialReport::Failed(format!("{error:#}"))),
     }
 }
 
-fn orders() -> Result<Orders> {
+fn orders() -> Result<TrialOrders> {
     let mut text = String::new();
     io::stdin().read_to_string(&mut text)?;
     serde_json::from_str(&text).context("can't read the orders")
 }
 
-fn carry_out(orders: &Orders) -> Result<()> {
+fn carry_out(orders: &TrialOrders) -> Result<()> {
     let mut ground = Ground::new(&orders.root, &orders.stand_ins, &orders.slow)?;
     let mut canaries = Canaries::new(&ground)?;
     let limit = Duration::from_millis(orders.limit_ms);
     for (number, trial) in orders.trials.iter().enumerate() {
-        say(&Said::Begun(number))?;
+        say(&TrialReport::Begun(number))?;
         run_line(&ground, trial, limit, canaries.process())?;
         let changed = ground.changed();
         let lost = canaries.lost(&ground, &changed, &trial.kept)?;
         if !lost.is_empty() {
-            say(&Said::Lost(number, lost))?;
+            say(&TrialReport::Lost(number, lost))?;
         }
         if !changed.is_empty() {
             ground.restore(&changed).context("the folder can't be made anew")?;
@@ -58,7 +58,7 @@ fn carry_out(orders: &Orders) -> Result<()> {
     Ok(())
 }
 
-fn say(said: &Said) -> Result<()> {
+fn say(said: &TrialReport) -> Result<()> {
     let mut out = io::stdout().lock();
     serde_json::to_writer(&mut out, said)?;
     out.write_all(b"\n")?;
@@ -115,7 +115,7 @@ fn end_all(canary: u32) {
     }
 }
 
-/// What lines leave in the temporary folder must not be found by the next.
+/// Empties the temporary folder, so that the next line doesn't find what this one left there.
 fn empty_temporary() {
     for entry in fs::read_dir("/tmp").into_iter().flatten().flatten() {
         let path = entry.path();

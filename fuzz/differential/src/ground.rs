@@ -57,7 +57,7 @@ const UNCOMMITTED: &[(&str, &str)] = &[
     ("home/.gitconfig", "[user]\n\tname = n\n\temail = n@example.com\n[core]\n\tcheckStat = minimal\n"),
     ("trip", ""),
 ];
-/// What makes the history: commits on two branches with the same files, tags, two stashes.
+/// Arguments of the git commands that make the history: commits on two branches with the same files, tags, two stashes.
 const HISTORY: &[&[&str]] = &[
     &["init", "-q", "-b", "main"],
     &["remote", "add", "origin", "http://canary.example/r.git"],
@@ -76,20 +76,20 @@ const HISTORY: &[&[&str]] = &[
     &["commit", "-q", "--allow-empty", "-m", "fourth"],
 ];
 
-/// What the two stashes add to `README.md`.
+/// Lines that the two stashes add to `README.md`.
 pub const STASHED: [&str; 2] = ["older", "newer"];
 
-/// How a file was when it was written, by what any change of it changes.
+/// State of a file when it was written, by the values that any change of it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     mode: u32,
     /// Of a file or link: inode, size, times of change in nanoseconds. None of a folder: what is in it has its own.
     inner: Option<(u64, u64, i128, i128)>,
 }
 
-/// What is at a path.
+/// Contents of a path.
 #[derive(Debug)]
-enum Content {
+enum PathContent {
     Folder,
     File { bytes: Vec<u8>, modified: SystemTime },
 }
@@ -100,8 +100,8 @@ pub struct Ground {
     root: PathBuf,
     stand_ins: PathBuf,
     slow: PathBuf,
-    kept: BTreeMap<PathBuf, (Content, u32)>,
-    stamps: BTreeMap<PathBuf, Stamp>,
+    kept: BTreeMap<PathBuf, (PathContent, u32)>,
+    stamps: BTreeMap<PathBuf, FileStamp>,
     /// Tells whether anything was touched: most lines touch nothing, and then nobody has to look. `None` if the system
     /// gives out no such handle. What is written through a mapping of a file is seen with the next touch.
     touched: Option<OwnedFd>,
@@ -159,11 +159,11 @@ impl Ground {
         UNCOMMITTED.iter().filter_map(|(path, _)| path.strip_prefix("work/"))
     }
 
-    /// What is known to have been at `path`.
+    /// Returns the content that `path` is known to have had.
     pub fn original(&self, path: &str) -> &[u8] {
         match self.kept.get(Path::new(path)) {
-            Some((Content::File { bytes, .. }, _)) => bytes,
-            Some((Content::Folder, _)) | None => &[],
+            Some((PathContent::File { bytes, .. }, _)) => bytes,
+            Some((PathContent::Folder, _)) | None => &[],
         }
     }
 
@@ -199,7 +199,7 @@ impl Ground {
         format!("{}:/usr/local/bin:/usr/bin:/bin", self.stand_ins.display())
     }
 
-    /// What git prints for `args` in the workdir.
+    /// Returns the output of git for `args` in the workdir.
     ///
     /// # Errors
     ///
@@ -227,7 +227,7 @@ impl Ground {
             let whole = self.root.join(path);
             let is_folder = fs::symlink_metadata(&whole).map(|found| found.is_dir());
             if let (Ok(is_folder), Some((content, mode))) = (is_folder, self.kept.get(path))
-                && is_folder == matches!(content, Content::Folder)
+                && is_folder == matches!(content, PathContent::Folder)
             {
                 fs::set_permissions(&whole, Permissions::from_mode(*mode)).ok();
             }
@@ -249,8 +249,8 @@ impl Ground {
                 continue;
             }
             match content {
-                Content::Folder => fs::create_dir(&whole).with_context(|| format!("`{}`", whole.display()))?,
-                Content::File { bytes, modified } => {
+                PathContent::Folder => fs::create_dir(&whole).with_context(|| format!("`{}`", whole.display()))?,
+                PathContent::File { bytes, modified } => {
                     fs::write(&whole, bytes).with_context(|| format!("`{}`", whole.display()))?;
                     fs::File::options().append(true).open(&whole)?.set_modified(*modified)?;
                 }
@@ -267,7 +267,7 @@ impl Ground {
         let kinds = WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::CREATE | WatchFlags::DELETE;
         let kinds = kinds | WatchFlags::MOVE | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
         let handle = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-        let folders = self.kept.iter().filter(|(_, (content, _))| matches!(content, Content::Folder));
+        let folders = self.kept.iter().filter(|(_, (content, _))| matches!(content, PathContent::Folder));
         for folder in folders.map(|(path, _)| self.root.join(path)).chain([self.root.clone()]) {
             inotify::add_watch(&handle, &folder, kinds).ok()?;
         }
@@ -288,10 +288,10 @@ impl Ground {
             return;
         }
         match self.kept.get(path) {
-            Some((Content::Folder, mode)) => {
+            Some((PathContent::Folder, mode)) => {
                 fs::set_permissions(&whole, Permissions::from_mode(*mode)).ok();
             }
-            Some((Content::File { .. }, _)) | None => {
+            Some((PathContent::File { .. }, _)) | None => {
                 remove_tree(&whole).ok();
             }
         }
@@ -312,9 +312,9 @@ impl Ground {
             let whole = self.root.join(path);
             let found = fs::symlink_metadata(&whole)?;
             let content = if found.is_dir() {
-                Content::Folder
+                PathContent::Folder
             } else {
-                Content::File { bytes: fs::read(&whole)?, modified: found.modified()? }
+                PathContent::File { bytes: fs::read(&whole)?, modified: found.modified()? }
             };
             self.kept.insert(path.clone(), (content, found.mode() & 0o7777));
         }
@@ -322,7 +322,7 @@ impl Ground {
     }
 
     /// Everything below the root with its stamp. What can't be listed is not there.
-    fn walk(&self) -> BTreeMap<PathBuf, Stamp> {
+    fn walk(&self) -> BTreeMap<PathBuf, FileStamp> {
         let mut found = BTreeMap::new();
         let mut open = vec![PathBuf::new()];
         while let Some(folder) = open.pop() {
@@ -339,10 +339,10 @@ impl Ground {
     }
 }
 
-fn stamp(metadata: &fs::Metadata) -> Stamp {
+fn stamp(metadata: &fs::Metadata) -> FileStamp {
     let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
     let modified = nanoseconds(metadata.mtime(), metadata.mtime_nsec());
     let changed = nanoseconds(metadata.ctime(), metadata.ctime_nsec());
     let inner = (!metadata.is_dir()).then(|| (metadata.ino(), metadata.size(), modified, changed));
-    Stamp { mode: metadata.mode(), inner }
+    FileStamp { mode: metadata.mode(), inner }
 }

@@ -16,29 +16,29 @@ use crate::shrink::shrunk;
 use crate::survivors::Survivors;
 use crate::trial::Trial;
 
-/// How many lines run in one sandbox.
+/// Number of lines run in one sandbox.
 const BATCH: usize = 1000;
-/// How often a loss must be tried again before it counts as a chance: under load a line may be too slow.
+/// Number of repeats without a loss before it counts as a chance: under load a line may be too slow.
 const REPEATS: usize = 5;
-/// How many lines before one that can't be repeated alone are tried with it.
+/// Number of preceding lines that are tried with a line that can't be repeated alone.
 const BEFORE: usize = 12;
 /// Slow programs run in one of so many lines.
 const SLOW_EVERY: u64 = 8;
-/// How much longer a line may run when it is tried again.
+/// Factor by which a line may run longer when it is tried again.
 const PATIENCE: u64 = 4;
 
-/// What is hunted.
+/// Settings of a hunt.
 #[derive(Debug, Clone)]
 pub struct Hunt {
-    /// What the lines are made from.
+    /// Seed that the lines are made from.
     pub seed: u64,
     /// The number of the first line.
     pub from: u64,
-    /// How many lines are made.
+    /// Number of lines made.
     pub lines: u64,
-    /// How many processes of this program's kind hunt at the same time.
+    /// Number of processes of this program's kind that hunt at the same time.
     pub jobs: u64,
-    /// How long a line may run.
+    /// Longest time that a line may run.
     pub limit_ms: u64,
     /// Lines to be tried instead of made ones.
     pub given: Option<Vec<String>>,
@@ -46,9 +46,9 @@ pub struct Hunt {
     pub survivors: Option<PathBuf>,
 }
 
-/// What came of it.
+/// Outcome of a hunt.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct HuntTally {
     /// Distinct lines, each judged for both shells.
     pub judged: u64,
     /// Runs of lines that are safe, in one shell or the other.
@@ -62,7 +62,7 @@ pub struct Tally {
 }
 
 /// A line that was called safe and destroyed something.
-struct Finding {
+struct DestructiveLine {
     index: u64,
     trial: Trial,
     canaries: Vec<String>,
@@ -74,9 +74,9 @@ impl Hunt {
     /// # Errors
     ///
     /// No corpus, or no sandbox with all its walls.
-    pub fn run(&self) -> Result<Tally> {
+    pub fn run(&self) -> Result<HuntTally> {
         let mutator = Mutator::new()?;
-        let shared = Mutex::new((Tally::default(), HashSet::new()));
+        let shared = Mutex::new((HuntTally::default(), HashSet::new()));
         let survivors = self.survivors.as_deref().map(Survivors::open).transpose()?;
         let begun = Instant::now();
         std::thread::scope(|scope| {
@@ -92,7 +92,7 @@ impl Hunt {
     }
 }
 
-type Shared = Mutex<(Tally, HashSet<u64>)>;
+type Shared = Mutex<(HuntTally, HashSet<u64>)>;
 
 struct Worker<'a> {
     hunt: &'a Hunt,
@@ -165,7 +165,7 @@ impl<'a> Worker<'a> {
             for (number, canaries) in &round.lost {
                 let from = number.saturating_sub(BEFORE);
                 let (index, trial) = rest.get(*number).context("a line that there is")?;
-                let finding = Finding { index: *index, trial: trial.clone(), canaries: canaries.clone() };
+                let finding = DestructiveLine { index: *index, trial: trial.clone(), canaries: canaries.clone() };
                 self.report(&finding, &trials[from..=*number])?;
                 lost.insert(at + number);
             }
@@ -193,7 +193,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Tries a finding again, alone and then with the lines before it, and prints what is left of it.
-    fn report(&self, finding: &Finding, sequence: &[Trial]) -> Result<()> {
+    fn report(&self, finding: &DestructiveLine, sequence: &[Trial]) -> Result<()> {
         let alone = std::slice::from_ref(&finding.trial);
         let repeated = if self.is_lost_by(alone)? {
             Some(vec![shrunk(&self.arena, &self.judge, &finding.trial, self.hunt.limit_ms)?])
@@ -225,8 +225,8 @@ impl<'a> Worker<'a> {
         Ok(false)
     }
 
-    fn told(&self, finding: &Finding) -> String {
-        let Finding { index, trial, canaries } = finding;
+    fn told(&self, finding: &DestructiveLine) -> String {
+        let DestructiveLine { index, trial, canaries } = finding;
         let dialect = SHELLS.iter().find(|(shell, _)| *shell == trial.shell).map(|(_, dialect)| *dialect);
         let reading = dialect.map(|dialect| self.judge.reading(&trial.line, dialect)).unwrap_or_default();
         let (shell, line, seed) = (trial.shell.program(), &trial.line, self.hunt.seed);

@@ -1,4 +1,4 @@
-//! What the reader says of a line, for each shell whose grammar it knows.
+//! Asks the reader for its verdict on a line, for each shell whose grammar it knows.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use adjutant_core::gate::rescue::{Extent, extent};
 use adjutant_core::gate::shell::{Dialect, Programs, ShellContext, ShellReading, read};
 use adjutant_core::gate::{Places, Verdict};
 
-use crate::trial::{Kept, Shell, Trial};
+use crate::trial::{Trial, TrialShell, UndoScope};
 
 /// The shells, as the reader knows them.
-pub const SHELLS: [(Shell, Dialect); 2] = [(Shell::Bash, Dialect::Bash), (Shell::Dash, Dialect::Sh)];
+pub const SHELLS: [(TrialShell, Dialect); 2] = [(TrialShell::Bash, Dialect::Bash), (TrialShell::Dash, Dialect::Sh)];
 
 /// Reads lines as the gate would in the folder below `root`.
 #[derive(Debug)]
@@ -33,16 +33,16 @@ impl Judge {
 
     /// The line as a trial in `shell`, if it is called safe there and isn't known to contact others: the gate asks
     /// about that by its category, however harmless the rest is.
-    pub fn trial(&self, line: &str, (shell, dialect): (Shell, Dialect)) -> Option<Trial> {
+    pub fn trial(&self, line: &str, (shell, dialect): (TrialShell, Dialect)) -> Option<Trial> {
         let reading = self.reading(line, dialect);
         let contacts = reading.effects.iter().any(|effect| effect.category.as_str() == HTTP_FETCH);
         if reading.verdict() != Verdict::Safe || contacts {
             return None;
         }
         let kept = match extent(&reading.effects, &[]) {
-            None => Kept::Nothing,
-            Some(Extent::Paths(paths)) => Kept::Paths(paths),
-            Some(Extent::Whole) => Kept::Everything,
+            None => UndoScope::Nothing,
+            Some(Extent::Paths(paths)) => UndoScope::Paths(paths),
+            Some(Extent::Whole) => UndoScope::Everything,
         };
         Some(Trial { shell, line: line.to_owned(), kept, skips_slow: false })
     }

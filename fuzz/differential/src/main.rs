@@ -29,20 +29,20 @@ use clap::Parser;
 /// Look for lines that are called safe and destroy something
 #[derive(Parser)]
 #[command(name = "adjutant-differential")]
-struct Args {
-    /// What the lines are made from
+struct HuntArgs {
+    /// Seed that the lines are made from
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many lines are made; each is judged for bash and for sh
+    /// Number of lines made; each is judged for bash and for sh
     #[arg(long, default_value_t = 50_000)]
     lines: u64,
     /// The number of the first line
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// How many sandboxes run at the same time
+    /// Number of sandboxes that run at the same time
     #[arg(long, default_value_t = 1)]
     jobs: u64,
-    /// How long a line may run, in milliseconds
+    /// Longest time that a line may run, in milliseconds
     #[arg(long, default_value_t = 300)]
     limit_ms: u64,
     /// Try the lines of this file instead, each a JSON string on a line of its own
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == arena::DRIVE_WORD) {
         return ended(drive::run().map(|()| true));
     }
-    let args = Args::parse();
+    let args = HuntArgs::parse();
     ended(match (args.print, args.acts) {
         (true, _) => print(&args),
         (false, true) => acts(&args),
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What a process ends with: 0 if all is well.
+/// Returns the exit code of a process: 0 if all is well.
 fn ended(well: Result<bool>) -> ExitCode {
     match well {
         Ok(true) => ExitCode::SUCCESS,
@@ -88,13 +88,13 @@ fn ended(well: Result<bool>) -> ExitCode {
     }
 }
 
-fn hunt(args: &Args) -> Result<bool> {
-    let Args { seed, from, lines, jobs, limit_ms, .. } = *args;
+fn hunt(args: &HuntArgs) -> Result<bool> {
+    let HuntArgs { seed, from, lines, jobs, limit_ms, .. } = *args;
     let given = args.given.as_deref().map(given).transpose()?;
     let lines = given.as_ref().map_or(lines, |given| given.len() as u64);
     let survivors = args.survivors.clone();
     let tally = hunt::Hunt { seed, from, lines, jobs, limit_ms, given, survivors }.run()?;
-    let hunt::Tally { judged, run, survived, found, unrepeated } = tally;
+    let hunt::HuntTally { judged, run, survived, found, unrepeated } = tally;
     let before = if survived == 0 { String::new() } else { format!(" and {survived} run before") };
     println!(
         "seed {seed}: {judged} lines judged for bash and sh, {run} runs of safe ones{before}, {found} found, {unrepeated} unrepeated"
@@ -108,7 +108,7 @@ fn given(path: &Path) -> Result<Vec<String>> {
     text.lines().map(|line| serde_json::from_str(line).with_context(|| format!("no JSON string: {line}"))).collect()
 }
 
-fn print(args: &Args) -> Result<bool> {
+fn print(args: &HuntArgs) -> Result<bool> {
     let given = args.given.as_deref().map(given).transpose()?;
     let mutator = mutate::Mutator::new()?;
     let judge = judge::Judge::new(Path::new("/place"));
@@ -127,13 +127,13 @@ fn print(args: &Args) -> Result<bool> {
     Ok(true)
 }
 
-fn acts(args: &Args) -> Result<bool> {
+fn acts(args: &HuntArgs) -> Result<bool> {
     let arena = arena::Arena::new()?;
     let trials = judge::SHELLS.iter().flat_map(|(shell, _)| {
         mutate::acts().map(|act| trial::Trial {
             shell: *shell,
             line: act.to_owned(),
-            kept: trial::Kept::Nothing,
+            kept: trial::UndoScope::Nothing,
             skips_slow: false,
         })
     });

@@ -6,9 +6,9 @@ use crate::arena::Arena;
 use crate::judge::{Judge, SHELLS};
 use crate::trial::Trial;
 
-/// How many times a line is made shorter.
+/// Number of times that a line is made shorter.
 const ROUNDS: usize = 40;
-/// How many shorter lines are tried at a time.
+/// Number of shorter lines tried at a time.
 const TRIED_MAX: usize = 400;
 
 /// The shortest line that was found, with the shell of `trial`.

@@ -1,4 +1,4 @@
-//! What was run and took nothing, in a file, so that it needn't run again when only the reader has changed.
+//! Keeps the runs that took nothing in a file, so that they needn't run again when only the reader has changed.
 //!
 //! The file is a row of hashes of eight bytes, little-endian. They are those of the standard library, which may change
 //! with the compiler: then everything runs again.
@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 
 use crate::trial::Trial;
 
-/// How many bytes a hash takes in the file.
+/// Number of bytes that a hash takes in the file.
 const WIDTH: usize = size_of::<u64>();
 
 /// The runs that took nothing: those of earlier hunts are known, those of this one are added to the file.
@@ -25,7 +25,7 @@ pub struct Survivors {
 }
 
 impl Survivors {
-    /// Those of the file at `path`, which is made if there is none.
+    /// Reads those of the file at `path`, which is made if it doesn't exist.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Survivors {
         Ok(Self { before, file: Mutex::new(file) })
     }
 
-    /// Whether the trial was run by an earlier hunt.
+    /// Returns true if the trial was run by an earlier hunt.
     pub fn has(&self, trial: &Trial) -> bool {
         self.before.contains(&hash(trial))
     }
@@ -58,7 +58,7 @@ impl Survivors {
     }
 }
 
-/// What makes a run the same: the shell, the line, and what of a loss would be none.
+/// Hashes what makes a run the same: the shell, the line, and the files whose loss doesn't count.
 fn hash(trial: &Trial) -> u64 {
     let Trial { shell, line, kept, skips_slow: _ } = trial;
     let mut hasher = DefaultHasher::new();

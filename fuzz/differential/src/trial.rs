@@ -1,4 +1,4 @@
-//! What passes between the process outside and the one in the sandbox.
+//! The messages between the process outside and the one in the sandbox.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// The shell that runs a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shell {
+pub enum TrialShell {
     /// bash.
     Bash,
     /// dash, for what POSIX says of sh.
     Dash,
 }
 
-impl Shell {
+impl TrialShell {
     /// The program.
     pub fn program(self) -> &'static str {
         match self {
@@ -24,10 +24,10 @@ impl Shell {
     }
 }
 
-/// What of the workdir is kept for undo before a line runs, so that its loss is no loss.
+/// Files of the workdir that are kept for undo before a line runs, so that their loss doesn't count.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kept {
+pub enum UndoScope {
     /// Nothing.
     Nothing,
     /// These files and folders with all below.
@@ -36,8 +36,8 @@ pub enum Kept {
     Everything,
 }
 
-impl Kept {
-    /// Whether the file at `path`, relative to the workdir, is kept.
+impl UndoScope {
+    /// Returns true if the file at `path`, relative to the workdir, is kept.
     pub fn covers(&self, path: &str) -> bool {
         match self {
             Self::Nothing => false,
@@ -52,35 +52,35 @@ impl Kept {
 /// A line to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Who runs it.
-    pub shell: Shell,
+    /// Shell that runs the line.
+    pub shell: TrialShell,
     /// The line.
     pub line: String,
-    /// What is kept of the workdir before it runs.
-    pub kept: Kept,
+    /// Files of the workdir kept before it runs.
+    pub kept: UndoScope,
     /// Slow programs end at once: few lines are about them, and they would take most of the time.
     pub skips_slow: bool,
 }
 
-/// What the process in the sandbox is to do.
+/// Orders to the process in the sandbox.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Orders {
+pub struct TrialOrders {
     /// The folder that everything lies in.
     pub root: PathBuf,
     /// The folder of the stand-ins for programs.
     pub stand_ins: PathBuf,
     /// The folder of what is run for a slow program that is skipped.
     pub slow: PathBuf,
-    /// How long each line may run.
+    /// Longest time that each line may run.
     pub limit_ms: u64,
     /// The lines, in order.
     pub trials: Vec<Trial>,
 }
 
-/// What the process in the sandbox says, a line each.
+/// Report of the process in the sandbox, a line each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Said {
+pub enum TrialReport {
     /// The line with this number begins.
     Begun(usize),
     /// This line took these canaries.

@@ -1,4 +1,4 @@
-//! Whether the hunt would find anything: every act that it plants takes a canary, in both shells.
+//! Tests that the hunt would find something: every act that it plants takes a canary, in both shells.
 
 use std::process::Command;
 

@@ -41,7 +41,7 @@ pub struct Rules {
     given: Vec<(Vec<String>, Vec<Value>)>,
 }
 
-/// How a request has the model think.
+/// Mode of thinking that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Thinking {
     Off,
@@ -54,7 +54,7 @@ fn refusal(status: u16, kind: &str, message: &str) -> Refusal {
     Refusal { status, body: json!({ "type": "error", "error": error, "request_id": "req_loopback" }) }
 }
 
-/// Whether a path is that of a stream on Vertex AI, which names the model.
+/// Returns true if a path is that of a stream on Vertex AI, which names the model.
 fn is_vertex(path: &str) -> bool {
     let model =
         path.rsplit_once("/publishers/anthropic/models/").and_then(|(_, end)| end.strip_suffix(":streamRawPredict"));
@@ -80,7 +80,7 @@ fn vertex(body: &Value, found: &mut Found) {
     });
 }
 
-/// What is wrong with a request, as sentences.
+/// Faults of a request, as sentences.
 #[derive(Default)]
 struct Found(Vec<String>);
 

@@ -47,14 +47,14 @@ const ROLES: &[&str] = &["system", "developer", "user", "assistant", "tool", "fu
 /// By the reference; `max` since GPT-5.6, by its guide on reasoning.
 const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
-/// What Google's page on thought signatures has for calls that its model didn't make.
+/// Signatures that Google's page on thought signatures has for calls that its model didn't make.
 const UNSIGNED: &[&str] = &["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
 
 /// The most characters of a function's name, by the reference.
 const NAME_CHARS_MAX: usize = 64;
 /// The most characters of a call's id: OpenAI's refusal `string_above_max_length`, quoted in LiteLLM's issues.
 const ID_CHARS_MAX: usize = 40;
-/// What Mistral's ids have, by mistral-common's validator.
+/// Length of Mistral's ids in characters, by mistral-common's validator.
 const MISTRAL_ID_CHARS: usize = 9;
 
 /// The rules of one server, with what it gave out.
@@ -66,7 +66,7 @@ pub struct Rules {
     given: Vec<(Vec<String>, Value)>,
 }
 
-/// What is wrong with a request: the sentence, and the parameter if it names one.
+/// Faults of a request: the sentence, and the parameter if it names one.
 #[derive(Default)]
 struct Found(Vec<(String, Option<String>)>);
 
@@ -384,7 +384,7 @@ impl Rules {
         });
     }
 
-    /// What the server wants back, where it refuses without.
+    /// Checks that what the server wants back is there, where it refuses without.
     fn returned(&self, body: &Value, messages: &[Value], found: &mut Found) {
         let turn = messages.iter().rposition(|message| message["role"] == "user").unwrap_or(0);
         let is_signing = text(&body["model"]).rsplit('/').next().is_some_and(crate::gemini::insists_on_signatures);
@@ -427,7 +427,7 @@ impl Rules {
         }
     }
 
-    /// What is wanted back of a reply, in the form of this server.
+    /// Returns the parts of a reply that are wanted back, in the form of this server.
     fn details(&self, reply: &Reply) -> Value {
         let open: String = reply.thoughts.iter().map(Thought::text).collect();
         let detail = |(index, thought): (usize, &Thought)| match thought {
@@ -544,7 +544,7 @@ fn name(place: &str, function: &Value, found: &mut Found) {
     }
 }
 
-/// Whether a model of OpenAI's thinks: those of the o series, and all from GPT-5 on.
+/// Returns true if a model of OpenAI's thinks: those of the o series, and all from GPT-5 on.
 pub(crate) fn thinks(model: &str) -> bool {
     let version = |prefix: &str| model.strip_prefix(prefix)?.chars().next()?.to_digit(10);
     version("o").is_some() || version("gpt-").is_some_and(|major| major >= 5)

@@ -83,8 +83,8 @@ impl Rules {
         }
     }
 
-    /// What was given out with the replies in this request and hasn't come back unchanged, also where the provider
-    /// would not refuse the request for it.
+    /// Returns what was given out with the replies in this request and hasn't come back unchanged, also where the
+    /// provider would not refuse the request for it.
     #[must_use]
     pub fn lost(&self, body: &Value) -> Vec<String> {
         match self {

@@ -30,7 +30,7 @@ const GENERATION_FIELDS: &[&str] = &[
 const MODES: &[&str] = &["MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"];
 const LEVELS: &[&str] = &["MINIMAL", "LOW", "MEDIUM", "HIGH"];
 
-/// What the page on thought signatures has for calls that the model didn't make.
+/// Signatures that the page on thought signatures has for calls that the model didn't make.
 const UNSIGNED: &[&str] = &["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
 
 /// The most characters of a function's name, by the reference.
@@ -44,7 +44,7 @@ pub struct Rules {
     signed: Vec<Value>,
 }
 
-/// What is wrong with a request, as sentences.
+/// Faults of a request, as sentences.
 #[derive(Default)]
 struct Found(Vec<String>);
 
@@ -67,8 +67,8 @@ fn refusal(status: u16, word: &str, message: &str) -> Refusal {
     Refusal { status, body: json!({ "error": { "code": status, "message": message, "status": word } }) }
 }
 
-/// Whether a model refuses calls without a signature: all from Gemini 3 on. A name that isn't known is taken for a newer
-/// one.
+/// Returns true if a model refuses calls without a signature: all from Gemini 3 on. A name that isn't known is taken
+/// for a newer one.
 pub(crate) fn insists_on_signatures(model: &str) -> bool {
     !["gemini-1", "gemini-2", "gemma", "learnlm"].iter().any(|family| model.starts_with(family))
 }
@@ -211,7 +211,7 @@ impl Rules {
     }
 }
 
-/// Whether a part is the one that was signed. The words of a reply may come back in one piece with others.
+/// Returns true if a part is the one that was signed. The words of a reply may come back in one piece with others.
 fn is_same(signed: &Value, part: &Value) -> bool {
     let is_call = signed["functionCall"]["name"] == part["functionCall"]["name"]
         && signed["functionCall"]["args"] == part["functionCall"]["args"];

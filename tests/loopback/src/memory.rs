@@ -1,17 +1,17 @@
-//! What a server gave out and wants back.
+//! Remembers what a server gave out and wants back.
 
 use serde_json::Value;
 
-/// What one reply had that only the provider can read.
+/// The parts of one reply that only the provider can read.
 #[derive(Debug, Clone)]
 struct Given {
-    /// What shows that the reply is in a request: the ids of its calls, else its words.
+    /// Texts that show that the reply is in a request: the ids of its calls, else its words.
     anchors: Vec<String>,
-    /// What has to be there then, unchanged.
+    /// Texts that have to be there then, unchanged.
     opaque: Vec<String>,
 }
 
-/// What a server gave out, in order.
+/// Everything that a server gave out, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Memory {
     given: Vec<Given>,
@@ -30,12 +30,12 @@ impl Memory {
         }
     }
 
-    /// Whether this was given out.
+    /// Returns true if this was given out.
     pub(crate) fn has(&self, opaque: &str) -> bool {
         self.given.iter().any(|given| given.opaque.iter().any(|known| known == opaque))
     }
 
-    /// What was given out with replies that are in a request, and isn't in it unchanged.
+    /// Returns what was given out with replies that are in a request, and isn't in it unchanged.
     pub(crate) fn lost(&self, body: &Value) -> Vec<String> {
         let mut said = Vec::new();
         strings(body, &mut said);

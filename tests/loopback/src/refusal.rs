@@ -1,4 +1,4 @@
-//! What a provider answers to a request that breaks a rule, and how requests are looked at.
+//! Answers of a provider to requests that break a rule, and helpers to check requests.
 
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Whether a name has 1 to `length_max` letters, digits, `_` and `-`.
+/// Returns true if a name has 1 to `length_max` letters, digits, `_` and `-`.
 pub(crate) fn is_plain_name(name: &str, length_max: usize) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     (1..=length_max).contains(&name.len()) && name.chars().all(is_plain)

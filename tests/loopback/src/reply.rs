@@ -1,17 +1,17 @@
-//! What a model says in one turn, before it is written in any format.
+//! A model's reply in one turn, before it is written in any format.
 
 use serde_json::Value;
 
 /// One turn of a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
-    /// What it thought before it spoke.
+    /// Thinking before the reply.
     pub thoughts: Vec<Thought>,
-    /// What it says; may be empty.
+    /// Text of the reply; may be empty.
     pub text: String,
     /// The calls it makes, side by side.
     pub calls: Vec<Call>,
-    /// Whether the text is `commentary` or `final_answer`; only the Responses API says so.
+    /// Phase of the text, `commentary` or `final_answer`; only the Responses API has it.
     pub phase: Option<String>,
 }
 
@@ -31,9 +31,9 @@ pub struct Call {
 pub enum Thought {
     /// Thinking that can be read, and its signature.
     Open {
-        /// What can be read of it.
+        /// The readable text.
         text: String,
-        /// What proves that it is unchanged; what is encrypted where the format has no signatures.
+        /// Proof that it is unchanged; the encrypted thinking where the format has no signatures.
         signature: String,
     },
     /// Thinking that only the provider can read.
@@ -41,7 +41,7 @@ pub enum Thought {
 }
 
 impl Thought {
-    /// What only the provider can read.
+    /// Returns the part that only the provider can read.
     #[must_use]
     pub fn opaque(&self) -> &str {
         match self {
@@ -50,7 +50,7 @@ impl Thought {
         }
     }
 
-    /// What anybody can read; empty if nothing.
+    /// Returns the part that anybody can read; empty if there is no such part.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {

@@ -45,7 +45,7 @@ pub struct Rules {
     given: Vec<Vec<Value>>,
 }
 
-/// What is wrong with a request.
+/// Faults of a request.
 #[derive(Default)]
 struct Found(Vec<Refusal>);
 
@@ -236,8 +236,8 @@ impl Rules {
         found.add("", "invalid_encrypted_content", &sentence);
     }
 
-    /// What belongs to one turn stays together. (A trial that an open repository reports from 2026 had newer models take
-    /// thinking that nothing follows; older reports, and Azure, refuse it.)
+    /// Checks that the items of one turn stay together. (A trial that an open repository reports from 2026 had newer
+    /// models take thinking that nothing follows; older reports, and Azure, refuse it.)
     fn turns(&self, input: &[Value], found: &mut Found) {
         for (index, item) in input.iter().enumerate() {
             let (id, kind) = (text(&item["id"]), text(&item["type"]));

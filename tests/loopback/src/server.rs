@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{Format, Refusal, Reply, Rules};
 
-/// What is answered to a request that keeps the rules.
+/// Answer to a request that keeps the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// A reply of the model.
@@ -26,11 +26,11 @@ pub struct Exchange {
     pub head: String,
     /// The body.
     pub body: Value,
-    /// What it was refused with.
+    /// Refusal of the request, if it was refused.
     pub refusal: Option<Refusal>,
     /// The sentences that it would have been refused with, had they not been tolerated.
     pub tolerated: Vec<String>,
-    /// What the server gave out with the replies in this request and didn't get back; see [`Rules::lost`].
+    /// Parts that the server gave out with the replies in this request and didn't get back; see [`Rules::lost`].
     pub lost: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ impl Provider {
         Self { url, state }
     }
 
-    /// Where it is, without a path.
+    /// Returns the server's address, without a path.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -160,7 +160,7 @@ fn respond(
     response
 }
 
-/// Whether an event has this text.
+/// Returns true if an event has this text.
 fn says(event: &Value, text: &str) -> bool {
     let mut said = Vec::new();
     crate::memory::strings(event, &mut said);

@@ -1,4 +1,4 @@
-//! What each model of Anthropic takes of effort and of a budget for thinking.
+//! Effort and budget for thinking that each model of Anthropic takes.
 //!
 //! From the provider's pages on effort, on adaptive and on extended thinking: `output_config.effort` since Claude Opus
 //! 4.5, `max` since the 4.6 models; `thinking` with a budget up to the 4.6 models, adaptive since then. Of a model that
@@ -9,17 +9,17 @@ use crate::api::{Levels, NO_LEVELS, TO_HIGH, TO_MAX, Terms, level, note_on_effor
 /// The least that a budget may be, by the page on extended thinking.
 const BUDGET_TOKENS_MIN: u32 = 1024;
 
-/// What is sent, and what is told of it.
+/// Settings that are sent, and the notes on them.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Sent {
+pub(super) struct MessagesEffort {
     pub(super) effort: Option<&'static str>,
-    pub(super) thinking: Mode,
+    pub(super) thinking: ThinkingMode,
     pub(super) notes: Vec<String>,
 }
 
-/// How the model is asked to think.
+/// Mode of thinking that a request asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum ThinkingMode {
     /// As it does by itself.
     #[default]
     Unsaid,
@@ -29,7 +29,7 @@ pub(super) enum Mode {
     Budget(u32),
 }
 
-/// Which modes a model takes.
+/// Modes that a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Modes {
     None,
@@ -38,7 +38,7 @@ enum Modes {
     Adaptive,
 }
 
-/// How a name begins behind `claude-`, with what such models take.
+/// Beginning of a name behind `claude-`, with the levels and modes that such models take.
 const ROWS: &[(&str, Levels, Modes)] = &[
     ("", TO_MAX, Modes::Adaptive),
     ("instant", NO_LEVELS, Modes::None),
@@ -58,19 +58,19 @@ const ROWS: &[(&str, Levels, Modes)] = &[
     ("haiku-4-5", NO_LEVELS, Modes::Budget),
 ];
 
-/// What others serve over this API, as their own pages have it: a budget, and the field for effort.
+/// Settings of other providers that serve this API, by their own pages: a budget, and the field for effort.
 const OTHERS: (Levels, Modes) = (TO_MAX, Modes::Budget);
 
-/// What is sent on these terms.
-pub(super) fn of(terms: &Terms<'_>) -> Sent {
+/// Returns the settings to send on these terms.
+pub(super) fn of(terms: &Terms<'_>) -> MessagesEffort {
     let model = terms.model;
     let (levels, modes) = row(model);
-    let mut sent = Sent::default();
+    let mut sent = MessagesEffort::default();
     if let Some(effort) = terms.thinking.effort {
         sent.effort = level(levels, effort);
         sent.notes.extend(note_on_effort(model, effort, sent.effort));
         if sent.effort.is_some() && matches!(modes, Modes::Both | Modes::Adaptive) {
-            sent.thinking = Mode::Adaptive;
+            sent.thinking = ThinkingMode::Adaptive;
         }
     }
     if let Some(tokens) = terms.thinking.tokens {
@@ -83,7 +83,7 @@ pub(super) fn of(terms: &Terms<'_>) -> Sent {
                     let least = BUDGET_TOKENS_MIN + 1;
                     sent.notes.push(format!("thinking_tokens is not sent: a reply must have {least} tokens for it"));
                 } else {
-                    sent.thinking = Mode::Budget(budget);
+                    sent.thinking = ThinkingMode::Budget(budget);
                     if budget != tokens {
                         let why = "at least 1024, and fewer than the reply may have";
                         sent.notes.push(format!("{budget} thinking_tokens are sent, not {tokens}: {why}"));
@@ -111,50 +111,53 @@ mod tests {
     use crate::api::Thinking;
 
     #[track_caller]
-    fn check(model: &str, thinking: (Option<Effort>, Option<u32>), expected: (Option<&str>, Mode, usize)) {
+    fn check(model: &str, thinking: (Option<Effort>, Option<u32>), expected: (Option<&str>, ThinkingMode, usize)) {
         let (effort, tokens) = thinking;
         let terms = Terms { thinking: Thinking { effort, tokens }, ..Terms::new(model, 16_384) };
-        let Sent { effort, thinking, notes } = of(&terms);
+        let MessagesEffort { effort, thinking, notes } = of(&terms);
         assert_eq!((effort, thinking, notes.len()), expected, "{model}: {notes:?}");
     }
 
     #[test]
     fn each_model_gets_what_it_takes_and_the_rest_is_told() {
         use Effort::{High, Low, Max};
-        let adaptive = Mode::Adaptive;
+        let adaptive = ThinkingMode::Adaptive;
         for model in ["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5", "claude-fable-5", "claude-opus-4-8"] {
             check(model, (Some(Max), None), (Some("max"), adaptive, 0));
             check(model, (Some(Low), Some(2000)), (Some("low"), adaptive, 1));
-            check(model, (None, Some(2000)), (None, Mode::Unsaid, 1));
-            check(model, (None, None), (None, Mode::Unsaid, 0));
+            check(model, (None, Some(2000)), (None, ThinkingMode::Unsaid, 1));
+            check(model, (None, None), (None, ThinkingMode::Unsaid, 0));
         }
         for model in ["claude-opus-4-6", "anthropic/claude-sonnet-4.6", "us.anthropic.claude-opus-4-6-v1:0"] {
             check(model, (Some(Max), None), (Some("max"), adaptive, 0));
-            check(model, (Some(High), Some(2000)), (Some("high"), Mode::Budget(2000), 0));
+            check(model, (Some(High), Some(2000)), (Some("high"), ThinkingMode::Budget(2000), 0));
         }
-        check("claude-opus-4-5-20251101", (Some(Max), Some(2000)), (Some("high"), Mode::Budget(2000), 1));
+        check("claude-opus-4-5-20251101", (Some(Max), Some(2000)), (Some("high"), ThinkingMode::Budget(2000), 1));
         for model in ["claude-haiku-4-5", "claude-sonnet-4-5-20250929", "claude-opus-4-20250514", "claude-3-7-sonnet"] {
-            check(model, (Some(High), None), (None, Mode::Unsaid, 1));
-            check(model, (None, Some(2000)), (None, Mode::Budget(2000), 0));
+            check(model, (Some(High), None), (None, ThinkingMode::Unsaid, 1));
+            check(model, (None, Some(2000)), (None, ThinkingMode::Budget(2000), 0));
         }
         for model in ["claude-sonnet-4-5@20250929", "claude-opus-4@20250514", "claude-opus-4-1@20250805"] {
-            check(model, (Some(High), Some(2000)), (None, Mode::Budget(2000), 1));
+            check(model, (Some(High), Some(2000)), (None, ThinkingMode::Budget(2000), 1));
         }
-        check("claude-opus-4-5@20251101", (Some(High), None), (Some("high"), Mode::Unsaid, 0));
-        check("claude-3-5-sonnet-v2@20241022", (Some(High), None), (None, Mode::Unsaid, 1));
-        check("claude-3-5-haiku-latest", (Some(High), Some(2000)), (None, Mode::Unsaid, 2));
-        check("kimi-k3", (Some(High), Some(2000)), (Some("high"), Mode::Budget(2000), 0));
+        check("claude-opus-4-5@20251101", (Some(High), None), (Some("high"), ThinkingMode::Unsaid, 0));
+        check("claude-3-5-sonnet-v2@20241022", (Some(High), None), (None, ThinkingMode::Unsaid, 1));
+        check("claude-3-5-haiku-latest", (Some(High), Some(2000)), (None, ThinkingMode::Unsaid, 2));
+        check("kimi-k3", (Some(High), Some(2000)), (Some("high"), ThinkingMode::Budget(2000), 0));
     }
 
     #[test]
     fn a_budget_is_within_the_bounds_of_the_api() {
         let model = "claude-haiku-4-5";
-        check(model, (None, Some(1)), (None, Mode::Budget(1024), 1));
-        check(model, (None, Some(1024)), (None, Mode::Budget(1024), 0));
-        check(model, (None, Some(16_383)), (None, Mode::Budget(16_383), 0));
-        check(model, (None, Some(16_384)), (None, Mode::Budget(16_383), 1));
+        check(model, (None, Some(1)), (None, ThinkingMode::Budget(1024), 1));
+        check(model, (None, Some(1024)), (None, ThinkingMode::Budget(1024), 0));
+        check(model, (None, Some(16_383)), (None, ThinkingMode::Budget(16_383), 0));
+        check(model, (None, Some(16_384)), (None, ThinkingMode::Budget(16_383), 1));
         let thinking = Thinking { effort: None, tokens: Some(2000) };
         let sent = |most| of(&Terms { thinking, ..Terms::new(model, most) }).thinking;
-        assert_eq!([1024, 1025, 2000].map(sent), [Mode::Unsaid, Mode::Budget(1024), Mode::Budget(1999)]);
+        assert_eq!(
+            [1024, 1025, 2000].map(sent),
+            [ThinkingMode::Unsaid, ThinkingMode::Budget(1024), ThinkingMode::Budget(1999)]
+        );
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Thinking is shown if it comes, and sent back with its signature in all later turns.
 //!
-//! Begin with [`Messages`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`VertexMessages`] is the same API
-//! on Google's Vertex AI.
+//! Begin with [`Messages`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`VertexMessages`] is the
+//! same API on Google's Vertex AI.
 
 mod effort;
 mod request;
@@ -12,8 +12,8 @@ mod stream;
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
-use crate::api::{Reading, Terms, Wire, authorization, changed_names, path_name};
-use stream::Fold;
+use crate::api::{ReplyReader, Terms, Wire, authorization, changed_names, path_name};
+use stream::MessagesFold;
 
 /// The adapter's word in a brief.
 pub const ADAPTER_ID: &str = "anthropic";
@@ -28,7 +28,7 @@ pub const BASE_URL_VARIABLE: &str = "ANTHROPIC_BASE_URL";
 /// provider calls that one a legacy model.
 pub const MODEL_DEFAULT: &str = "claude-sonnet-5-5";
 
-/// Where the API is if nothing else is said; `/v1/messages` follows.
+/// Default base URL; `/v1/messages` follows.
 pub const BASE_URL: &str = "https://api.anthropic.com";
 
 /// The version of the API that is spoken, from its reference.
@@ -78,8 +78,8 @@ impl Wire for Messages {
         true
     }
 
-    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
-        Box::new(Fold::new(changed_names(&turn.tools)))
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn ReplyReader> {
+        Box::new(MessagesFold::new(changed_names(&turn.tools)))
     }
 }
 
@@ -124,7 +124,7 @@ impl Wire for VertexMessages {
         Messages.marks_cache(terms)
     }
 
-    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn ReplyReader> {
         Messages.reading(turn)
     }
 }

@@ -9,15 +9,16 @@ use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
-use super::effort::{self, Mode};
-use crate::api::parts::{Piece, pieces, without_loose_end};
+use super::effort::{self, ThinkingMode};
+use crate::api::parts::{ReplyPiece, pieces, without_loose_end};
 use crate::api::{Terms, has_words, wire_name};
 
-/// The body of the request that asks for a reply on these terms. `first` is the field that it begins with: the model,
-/// or the version of the API where the model stands elsewhere.
+/// Returns the body of the request that asks for a reply on these terms. `first` is the field that it begins with: the
+/// model, or the version of the API where the model stands elsewhere.
 ///
-/// What every turn of a run begins with, the tools and the standing orders, is marked to be cached, and so is
-/// the last message, up to which the next turn will be the same: three of the four marks that the API allows.
+/// Two things are marked to be cached: the tools and the standing orders, with which every turn of a run begins, and
+/// the last message, up to which the next turn will be the same. That takes three of the four marks that the API
+/// allows.
 pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>, first: (&str, &str)) -> Value {
     let mark = terms.caching.mark();
     let (name, value) = first;
@@ -36,9 +37,9 @@ pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>, first: (&str, &str)
     if let Some(last) = messages.last_mut() {
         mark_last(&mut last["content"], &mark);
     }
-    let effort::Sent { effort, mut thinking, .. } = effort::of(terms);
-    if matches!(thinking, Mode::Budget(_)) && !begins_with_thinking(&messages) {
-        thinking = Mode::Unsaid;
+    let effort::MessagesEffort { effort, mut thinking, .. } = effort::of(terms);
+    if matches!(thinking, ThinkingMode::Budget(_)) && !begins_with_thinking(&messages) {
+        thinking = ThinkingMode::Unsaid;
     }
     body["messages"] = Value::Array(messages);
     // What may differ from turn to turn stands behind all that is the same.
@@ -47,10 +48,10 @@ pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>, first: (&str, &str)
         body["output_config"] = json!({ "effort": effort });
     }
     match thinking {
-        Mode::Unsaid => {}
+        ThinkingMode::Unsaid => {}
         // The newest models keep what they think to themselves unless they are asked.
-        Mode::Adaptive => body["thinking"] = json!({ "type": "adaptive", "display": "summarized" }),
-        Mode::Budget(tokens) => body["thinking"] = json!({ "type": "enabled", "budget_tokens": tokens }),
+        ThinkingMode::Adaptive => body["thinking"] = json!({ "type": "adaptive", "display": "summarized" }),
+        ThinkingMode::Budget(tokens) => body["thinking"] = json!({ "type": "enabled", "budget_tokens": tokens }),
     }
     if !request.tools.is_empty() && !request.may_call {
         body["tool_choice"] = json!({ "type": "none" });
@@ -58,8 +59,8 @@ pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>, first: (&str, &str)
     body
 }
 
-/// Whether the last turn of the agent begins with thinking, if it has calls: with a budget for thinking, the API refuses
-/// one that doesn't, such as another model's.
+/// Returns true if the last turn of the agent begins with thinking, or has no calls, or isn't there. With a budget for
+/// thinking, the API refuses a turn with calls that doesn't, such as another model's.
 fn begins_with_thinking(messages: &[Value]) -> bool {
     let last = messages.iter().rev().find(|message| message["role"] == "assistant");
     let Some(blocks) = last.and_then(|message| message["content"].as_array()) else { return true };
@@ -72,7 +73,7 @@ fn tool(spec: &ToolSpec) -> Value {
     json!({ "name": wire_name(&spec.name), "description": spec.description, "input_schema": spec.schema })
 }
 
-/// The messages, those of one role in a row merged, since the API takes turns.
+/// Returns the messages, those of one role in a row merged, since the API takes turns.
 fn messages(outgoing: &[Arc<OutgoingMessage>]) -> Vec<Value> {
     let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in outgoing {
@@ -91,16 +92,16 @@ fn messages(outgoing: &[Arc<OutgoingMessage>]) -> Vec<Value> {
     merged.into_iter().map(message).collect()
 }
 
-/// Who speaks, and the blocks of what is said. The API refuses text without a word in it.
+/// Returns the role of a message, and the blocks of its content. The API refuses text that is blank.
 fn blocks(message: &OutgoingMessage) -> (&'static str, Vec<Value>) {
     match &message.role {
         OutgoingRole::User => ("user", has_words(&message.text).then(|| text(&message.text)).into_iter().collect()),
         OutgoingRole::Assistant => {
             let block = |piece| match piece {
-                Piece::Text(piece, _) => has_words(piece).then(|| text(piece)),
-                Piece::Call(made, _) => Some(call(made)),
+                ReplyPiece::Text(piece, _) => has_words(piece).then(|| text(piece)),
+                ReplyPiece::Call(made, _) => Some(call(made)),
                 // Thinking comes back as it came, or its signature is wrong.
-                Piece::Whole(block) => Some(block),
+                ReplyPiece::Whole(block) => Some(block),
             };
             ("assistant", without_loose_end(pieces(message)).into_iter().filter_map(block).collect())
         }

@@ -1,19 +1,19 @@
 //! Folds the events of the Messages API into a reply.
 //!
-//! In: one event after another. Out: what each means for whoever waits, and the reply when it is whole.
-//! Events, blocks and deltas of a kind that this version does not know are skipped, as the API asks of its
-//! clients; one that it knows and can't read ends the reading, since text or a call would be missing.
+//! In: one event after another. Out: the meaning of each for the caller, and the reply when it is whole. Events, blocks
+//! and deltas of a kind that this version does not know are skipped, as the API asks of its clients; one that it knows
+//! and can't read ends the reading, since text or a call would be missing.
 
 use std::collections::BTreeMap;
 
 use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::Value;
 
-use crate::api::parts::{Marks, Parts};
-use crate::api::{Reading, Step, malformed_or};
+use crate::api::parts::{PartMarks, ReplyParts};
+use crate::api::{ReplyReader, StreamStep, malformed_or};
 use crate::sse;
 
-/// What stands between two pieces of thinking.
+/// Separator of two pieces of thinking.
 const BETWEEN: &str = "\n\n";
 
 /// The reason to stop of a reply that ended because the window is full.
@@ -21,18 +21,18 @@ const WINDOW_FULL: &str = "model_context_window_exceeded";
 
 /// The reply as far as it has come.
 #[derive(Debug, Default)]
-pub(super) struct Fold {
+pub(super) struct MessagesFold {
     /// The tools' own names by their changed ones.
     names: BTreeMap<String, String>,
     /// By their index: the blocks of a reply may arrive side by side.
-    blocks: BTreeMap<u64, Block>,
+    blocks: BTreeMap<u64, ReplyBlock>,
     usage: Option<Usage>,
     stop: Option<Stop>,
     fills_window: bool,
 }
 
 #[derive(Debug)]
-enum Block {
+enum ReplyBlock {
     Text(String),
     Call {
         id: String,
@@ -48,14 +48,15 @@ enum Block {
     Other,
 }
 
-impl Fold {
-    /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
+impl MessagesFold {
+    /// Creates a fold to which nothing has come yet. `names` has the tools' own names by those that the request gave
+    /// them.
     pub(super) fn new(names: BTreeMap<String, String>) -> Self {
         Self { names, ..Self::default() }
     }
 }
 
-impl Reading for Fold {
+impl ReplyReader for MessagesFold {
     fn has_content(&self) -> bool {
         !self.blocks.is_empty()
     }
@@ -64,20 +65,20 @@ impl Reading for Fold {
         self.fills_window
     }
 
-    fn read(&mut self, event: &sse::Event) -> Step {
-        let unreadable = |what: &str| Step::Unreadable(format!("{what} in the event `{}`", event.event));
+    fn read(&mut self, event: &sse::SseEvent) -> StreamStep {
+        let unreadable = |what: &str| StreamStep::Unreadable(format!("{what} in the event `{}`", event.event));
         let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
             let is_known = event.event.starts_with("message") || event.event.starts_with("content_block");
             return match event.event.as_str() {
-                "error" => Step::Failed(event.data.clone()),
+                "error" => StreamStep::Failed(event.data.clone()),
                 _ if is_known => unreadable("no JSON"),
-                _ => Step::Nothing,
+                _ => StreamStep::Nothing,
             };
         };
         match data["type"].as_str().unwrap_or(&event.event) {
             "message_start" => {
                 self.count(&data["message"]["usage"]);
-                Step::Nothing
+                StreamStep::Nothing
             }
             "content_block_start" => match data["index"].as_u64() {
                 Some(index) => self.begin(index, &data["content_block"]),
@@ -96,36 +97,36 @@ impl Reading for Fold {
                     self.stop = stop(reason);
                     self.fills_window = reason == WINDOW_FULL;
                 }
-                Step::Nothing
+                StreamStep::Nothing
             }
-            "message_stop" => Step::Done,
-            "error" => Step::Failed(event.data.clone()),
-            _ => Step::Nothing,
+            "message_stop" => StreamStep::Done,
+            "error" => StreamStep::Failed(event.data.clone()),
+            _ => StreamStep::Nothing,
         }
     }
 
     fn finish(self: Box<Self>) -> Reply {
         let (mut text, mut thinking) = (String::new(), String::new());
-        let (mut calls, mut parts) = (Vec::new(), Parts::default());
+        let (mut calls, mut parts) = (Vec::new(), ReplyParts::default());
         let last = self.blocks.keys().next_back().copied();
         for (index, block) in self.blocks {
             match block {
-                Block::Text(piece) => {
+                ReplyBlock::Text(piece) => {
                     let from = text.len();
                     text.push_str(&piece);
-                    parts.text(from..text.len(), Marks::new());
+                    parts.text(from..text.len(), PartMarks::new());
                 }
-                Block::Call { id, name, input, json } => {
+                ReplyBlock::Call { id, name, input, json } => {
                     // The limit can fall before a call's first argument, which then looks like a call
                     // without any.
                     let is_cut = self.stop == Some(Stop::MaxTokens) && last == Some(index) && json.is_empty();
                     let name = self.names.get(&name).cloned().unwrap_or(name);
                     // Arguments may also come whole with the block's beginning.
                     let json = if json.is_empty() && !is_cut { input } else { json };
-                    parts.call(calls.len(), Marks::new());
+                    parts.call(calls.len(), PartMarks::new());
                     calls.push(malformed_or(id, name, &json, is_cut));
                 }
-                Block::Thinking(block) => {
+                ReplyBlock::Thinking(block) => {
                     let shown = block["thinking"].as_str().unwrap_or_default();
                     if !(shown.is_empty() || thinking.is_empty()) {
                         thinking.push_str(BETWEEN);
@@ -136,7 +137,7 @@ impl Reading for Fold {
                         parts.whole(block);
                     }
                 }
-                Block::Other => {}
+                ReplyBlock::Other => {}
             }
         }
         let stop = self.stop.unwrap_or(if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse });
@@ -144,16 +145,16 @@ impl Reading for Fold {
     }
 }
 
-impl Fold {
-    fn begin(&mut self, index: u64, block: &Value) -> Step {
+impl MessagesFold {
+    fn begin(&mut self, index: u64, block: &Value) -> StreamStep {
         let text = |name: &str| block[name].as_str().unwrap_or_default().to_owned();
         let (block, step) = match block["type"].as_str() {
-            Some("text") => (Block::Text(text("text")), shown(Delta::Text, &text("text"))),
+            Some("text") => (ReplyBlock::Text(text("text")), shown(Delta::Text, &text("text"))),
             Some("thinking" | "redacted_thinking") => {
-                (Block::Thinking(block.clone()), shown(Delta::Thinking, &text("thinking")))
+                (ReplyBlock::Thinking(block.clone()), shown(Delta::Thinking, &text("thinking")))
             }
             Some("tool_use") => {
-                let call = Block::Call {
+                let call = ReplyBlock::Call {
                     id: text("id"),
                     name: text("name"),
                     input: block
@@ -163,9 +164,9 @@ impl Fold {
                         .unwrap_or_default(),
                     json: String::new(),
                 };
-                (call, Step::Nothing)
+                (call, StreamStep::Nothing)
             }
-            Some(_) | None => (Block::Other, Step::Nothing),
+            Some(_) | None => (ReplyBlock::Other, StreamStep::Nothing),
         };
         self.blocks.insert(index, block);
         step
@@ -187,9 +188,9 @@ impl Fold {
     }
 }
 
-impl Block {
+impl ReplyBlock {
     /// Takes in a delta; `None` if it belongs to another kind of block.
-    fn grow(&mut self, delta: &Value) -> Option<Step> {
+    fn grow(&mut self, delta: &Value) -> Option<StreamStep> {
         match (delta["type"].as_str(), self) {
             (Some("text_delta"), Self::Text(text)) => {
                 let piece = delta["text"].as_str()?;
@@ -198,7 +199,7 @@ impl Block {
             }
             (Some("input_json_delta"), Self::Call { json, .. }) => {
                 json.push_str(delta["partial_json"].as_str()?);
-                Some(Step::Nothing)
+                Some(StreamStep::Nothing)
             }
             (Some("thinking_delta"), Self::Thinking(block)) => {
                 let piece = delta["thinking"].as_str()?;
@@ -207,13 +208,13 @@ impl Block {
             }
             (Some("signature_delta"), Self::Thinking(block)) => {
                 append(&mut block["signature"], delta["signature"].as_str()?);
-                Some(Step::Nothing)
+                Some(StreamStep::Nothing)
             }
             (Some("text_delta"), Self::Call { .. } | Self::Thinking(_))
             | (Some("thinking_delta"), Self::Call { .. } | Self::Text(_))
             | (Some("input_json_delta"), Self::Text(_) | Self::Thinking(_)) => None,
             // Signatures, citations, and whatever belongs to blocks that are not known here.
-            (Some(_) | None, _) => Some(Step::Nothing),
+            (Some(_) | None, _) => Some(StreamStep::Nothing),
         }
     }
 }
@@ -226,11 +227,11 @@ fn append(text: &mut Value, piece: &str) {
     }
 }
 
-fn shown(delta: impl FnOnce(String) -> Delta, piece: &str) -> Step {
-    if piece.is_empty() { Step::Nothing } else { Step::Show(delta(piece.to_owned())) }
+fn shown(delta: impl FnOnce(String) -> Delta, piece: &str) -> StreamStep {
+    if piece.is_empty() { StreamStep::Nothing } else { StreamStep::Show(delta(piece.to_owned())) }
 }
 
-/// Why the turn ended; `None` for a reason that is not known here.
+/// Returns the reason why the turn ended; `None` for a reason that is not known here.
 fn stop(reason: &str) -> Option<Stop> {
     match reason {
         "end_turn" | "stop_sequence" => Some(Stop::EndTurn),

@@ -1,6 +1,7 @@
-//! What an operator adds to requests: headers, fields of the body, a token from a command, and how long a cache lasts.
+//! Adds the operator's own settings to requests: headers, fields of the body, a token from a command, and how long a
+//! cache lasts.
 //!
-//! In: settings. Out: the headers and the body as they are sent. What an operator sets goes before what a format sets.
+//! In: settings. Out: the headers and the body as they are sent. The operator's settings override those of a format.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use serde_json::{Map, Value};
 /// Headers that carry a key.
 const KEY_HEADERS: &[&str] = &["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
-/// What an operator adds. There is no `Debug`, so that no secret can be shown by accident.
+/// Additions of the operator. There is no `Debug`, so that no secret can be shown by accident.
 #[derive(Clone, Default)]
 pub struct Extras {
     /// Headers, by their names in lower case.
@@ -21,20 +22,20 @@ pub struct Extras {
     pub secrets: Vec<String>,
     /// A command that prints a bearer token, which then takes the place of the key.
     pub token_command: Option<TokenCommand>,
-    /// What is said of the provider's cache.
+    /// Settings of the provider's cache.
     pub caching: Caching,
 }
 
-/// What is said of the provider's cache.
+/// Settings of the provider's cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Caching {
-    /// How long what is marked is kept, where the operator said so.
+    /// Lifetime of marked content, if the operator set one.
     pub lasts: Option<CacheLasts>,
-    /// Whether `prompt_cache_key` is left out.
+    /// True if `prompt_cache_key` is left out.
     pub without_key: bool,
 }
 
-/// How long what is marked is kept in the cache.
+/// Lifetime of marked content in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheLasts {
     /// Five minutes from its last use, which is the providers' own.
@@ -44,7 +45,7 @@ pub enum CacheLasts {
 }
 
 impl Caching {
-    /// The mark on a block.
+    /// Returns the mark on a block.
     pub(crate) fn mark(self) -> Value {
         match self.lasts {
             None | Some(CacheLasts::FiveMinutes) => serde_json::json!({ "type": "ephemeral" }),
@@ -54,13 +55,14 @@ impl Caching {
 }
 
 impl Extras {
-    /// Whether what the operator set carries a key.
+    /// Returns true if the operator's additions carry a key.
     #[must_use]
     pub fn has_key(&self) -> bool {
         self.token_command.is_some() || KEY_HEADERS.iter().any(|name| self.headers.contains_key(*name))
     }
 
-    /// The headers of a request: those of the format, the token in the place of its key, and the operator's before all.
+    /// Returns the headers of a request: those of the format, the token in the place of its key, and the operator's
+    /// before all.
     pub(super) fn headers(
         &self,
         of_format: Vec<(&'static str, String)>,
@@ -107,7 +109,7 @@ fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
     }
 }
 
-/// Whether an address is one of Azure's for models.
+/// Returns true if an address is one of Azure's for models.
 fn is_azure(base_url: &str) -> bool {
     let host = base_url.split_once("://").map_or("", |(_, rest)| rest);
     let host = host.split(['/', '?', '#', ':']).next().unwrap_or_default().to_ascii_lowercase();
@@ -116,7 +118,8 @@ fn is_azure(base_url: &str) -> bool {
         .any(|end| host.ends_with(end))
 }
 
-/// The address of a path below a base URL, whose own query, such as Azure's `api-version`, goes behind the path.
+/// Returns the address of a path below a base URL, whose own query, such as Azure's `api-version`, goes behind the
+/// path.
 pub(super) fn below(base_url: &str, path: &str) -> String {
     let (base, query) = base_url.split_once('?').unwrap_or((base_url, ""));
     let (path, own) = path.split_once('?').unwrap_or((path, ""));

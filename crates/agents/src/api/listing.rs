@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{ApiAgent, ERROR_BYTES_MAX, below, error_body};
-use crate::failure::{self, Failed, Fix, Verdict};
+use crate::failure::{self, ExchangeFailure, FailureVerdict, Fix};
 
 /// The most bytes of one page: OpenRouter's, of some hundred models with their descriptions, has less than one.
 const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -31,17 +31,17 @@ pub struct ListedModel {
     pub output_tokens_max: Option<u64>,
 }
 
-/// Why there is no list.
+/// Reason why there is no list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoList {
-    /// What happened.
+    /// Description of the failure.
     pub why: String,
-    /// What to do next.
+    /// Advice on what to do next.
     pub hint: String,
 }
 
 impl ApiAgent {
-    /// The models that the API lists, in its order.
+    /// Returns the models that the API lists, in its order.
     ///
     /// # Errors
     ///
@@ -107,29 +107,29 @@ impl ApiAgent {
         if matches!(status, 404 | 405 | 501) {
             return self.is_no_list(&format!("it has no list of models (status {status})"));
         }
-        let verdict = failure::judge(Failed::Status { status, headers, body }, Timestamp::now());
+        let verdict = failure::judge(ExchangeFailure::Status { status, headers, body }, Timestamp::now());
         let key = &self.settings.key_source;
         let hint = match &verdict {
-            Verdict::Operator { fix: Fix::Key, .. } => format!("check the key in {key}"),
-            Verdict::Operator { fix: Fix::Quota, .. } => {
+            FailureVerdict::Operator { fix: Fix::Key, .. } => format!("check the key in {key}"),
+            FailureVerdict::Operator { fix: Fix::Quota, .. } => {
                 format!("check the credit and the limits of the account of {key}")
             }
-            Verdict::Operator { fix: Fix::Permission, .. } => format!("check what the key in {key} may do"),
-            Verdict::Retry { .. } => "try again in a while".to_owned(),
-            Verdict::Operator { fix: Fix::Model, .. }
-            | Verdict::Unreadable { .. }
-            | Verdict::TooLong { .. }
-            | Verdict::ReplyTooLong { .. }
-            | Verdict::Unclear { .. }
-            | Verdict::Refused { .. } => "check the base URL".to_owned(),
+            FailureVerdict::Operator { fix: Fix::Permission, .. } => format!("check what the key in {key} may do"),
+            FailureVerdict::Retry { .. } => "try again in a while".to_owned(),
+            FailureVerdict::Operator { fix: Fix::Model, .. }
+            | FailureVerdict::Unreadable { .. }
+            | FailureVerdict::TooLong { .. }
+            | FailureVerdict::ReplyTooLong { .. }
+            | FailureVerdict::Unclear { .. }
+            | FailureVerdict::Refused { .. } => "check the base URL".to_owned(),
         };
-        let (Verdict::Operator { why, .. }
-        | Verdict::Retry { why, .. }
-        | Verdict::Unreadable { why }
-        | Verdict::TooLong { why }
-        | Verdict::ReplyTooLong { why, .. }
-        | Verdict::Unclear { why }
-        | Verdict::Refused { why }) = verdict;
+        let (FailureVerdict::Operator { why, .. }
+        | FailureVerdict::Retry { why, .. }
+        | FailureVerdict::Unreadable { why }
+        | FailureVerdict::TooLong { why }
+        | FailureVerdict::ReplyTooLong { why, .. }
+        | FailureVerdict::Unclear { why }
+        | FailureVerdict::Refused { why }) = verdict;
         self.no_list(&why, hint)
     }
 
@@ -148,7 +148,7 @@ impl ApiAgent {
     }
 }
 
-/// The models of a page: of OpenAI and all who are like it in `data`, of Gemini in `models`, of a few alone.
+/// Returns the models of a page: of OpenAI and all who are like it in `data`, of Gemini in `models`, of a few alone.
 fn listed(page: &Value) -> Option<Vec<ListedModel>> {
     let models = page.get("data").or_else(|| page.get("models")).unwrap_or(page).as_array()?;
     Some(models.iter().filter(|model| takes_turns(model)).filter_map(listed_model).collect())
@@ -177,7 +177,7 @@ fn listed_model(model: &Value) -> Option<ListedModel> {
     Some(ListedModel { id: id.to_owned(), window: number(&window), output_tokens_max: number(&output) })
 }
 
-/// How the next page is asked for: by Anthropic's last id, or by Gemini's token.
+/// Returns the query for the next page: by Anthropic's last id, or by Gemini's token.
 fn next_page(page: &Value) -> Option<String> {
     let after = || page.get("has_more")?.as_bool()?.then(|| page.get("last_id")?.as_str())?;
     let (name, value) = match page.get("nextPageToken").and_then(Value::as_str) {

@@ -1,8 +1,8 @@
-//! What the adapters of model APIs share: one exchange over HTTP for one turn.
+//! Makes one exchange over HTTP for one turn; shared by the adapters of model APIs.
 //!
-//! In: a turn. Out: its reply, streamed. One request is one exchange with one host, the one of the base URL;
-//! nothing is asked for twice here, nothing kept between two turns. What differs between the APIs is a
-//! [`Wire`]: how a turn is written, and how the events of its answer are read.
+//! In: a turn. Out: its reply, streamed. One request is one exchange with one host, the one of the base URL; nothing is
+//! asked for twice here, nothing kept between two turns. The differences between the APIs are in a [`Wire`]: it writes
+//! a turn and reads the events of the answer.
 //!
 //! Begin with [`ApiAgent`].
 
@@ -27,7 +27,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 use tokio::sync::Mutex;
 
-use crate::failure::{self, Failed};
+use crate::failure::{self, ExchangeFailure};
 use crate::sse;
 use extras::below;
 pub use extras::{CacheLasts, Caching, Extras};
@@ -39,10 +39,10 @@ pub(crate) use terms::{Levels, NO_LEVELS, TO_HIGH, TO_MAX, TO_XHIGH, level, note
 pub use terms::{Terms, Thinking};
 pub use vertex::wants_token;
 pub(crate) use wire::authorization;
-pub use wire::{Reading, Step, Wire, malformed_or};
+pub use wire::{ReplyReader, StreamStep, Wire, malformed_or};
 
-/// How long nothing may come if nothing else is said. The APIs send something while they work, so two minutes
-/// of silence are no long thought; clients of today wait between one minute and six.
+/// Default of the longest silence. The APIs send something while they work, so two minutes of silence are no long
+/// thought; clients of today wait between one minute and six.
 pub const IDLE_MAX: Duration = Duration::from_secs(120);
 
 /// The most calls in one turn: far more than any model makes, and few enough to be judged and shown.
@@ -56,7 +56,7 @@ const STREAM_BYTES_PER_TOKEN: usize = 1024;
 /// The most bytes of an error's body that are read. Errors of the APIs have a few hundred.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
-/// How an API is reached, as the caller found out: nothing here reads the environment.
+/// Settings of an API, as the caller found them: nothing here reads the environment.
 ///
 /// There is no `Debug`, so that the key can't be shown by accident.
 #[derive(Clone)]
@@ -65,23 +65,23 @@ pub struct Settings {
     pub model: String,
     /// The key; empty for a server that wants none.
     pub key: String,
-    /// Where the key came from, for the operator, such as `ANTHROPIC_API_KEY`.
+    /// Source of the key, for the operator, such as `ANTHROPIC_API_KEY`.
     pub key_source: String,
-    /// Where the API is, as its adapter's documentation has it, with or without a last `/`.
+    /// URL of the API, as its adapter's documentation has it, with or without a last `/`.
     pub base_url: String,
     /// The most tokens of one reply, such as [`OUTPUT_TOKENS_MAX`].
     pub output_tokens_max: u32,
-    /// How hard the model thinks.
+    /// Settings of thinking.
     pub thinking: Thinking,
-    /// How long nothing may come, such as [`IDLE_MAX`].
+    /// Longest silence before the exchange fails, such as [`IDLE_MAX`].
     pub idle_max: Duration,
     /// The proxies to go through; none by default.
     pub proxies: Proxies,
-    /// What the operator adds to requests.
+    /// Additions of the operator to requests.
     pub extras: Extras,
 }
 
-/// Why there is no agent.
+/// Reason why there is no agent.
 #[derive(Debug, Error)]
 #[error("can't use the API at `{base_url}`: {why}")]
 pub struct Unusable {
@@ -96,7 +96,7 @@ impl Unusable {
         Self { base_url: base_url.to_owned(), why, hint }
     }
 
-    /// The hint for the operator.
+    /// Returns the hint for the operator.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         self.hint
@@ -117,7 +117,7 @@ pub struct ApiAgent {
 }
 
 impl ApiAgent {
-    /// An agent that speaks `wire` with these settings. Nothing is sent yet.
+    /// Creates an agent that speaks `wire` with these settings. Nothing is sent yet.
     ///
     /// # Errors
     ///
@@ -145,11 +145,11 @@ impl ApiAgent {
         if incoming.status != 200 {
             let body = error_body(&mut incoming, self.settings.idle_max).await;
             let (status, headers) = (incoming.status, &incoming.headers);
-            return Err(self.judged(Failed::Status { status, headers, body: &body }));
+            return Err(self.judged(ExchangeFailure::Status { status, headers, body: &body }));
         }
-        let mut reader = sse::Reader::default();
+        let mut reader = sse::SseReader::default();
         let mut events = Vec::new();
-        let mut reading: Box<dyn Reading> = Box::new(Joining::new(self.wire.reading(turn)));
+        let mut reading: Box<dyn ReplyReader> = Box::new(Joining::new(self.wire.reading(turn)));
         let bytes_max = STREAM_BYTES_MIN + self.output_max(turn) as usize * STREAM_BYTES_PER_TOKEN;
         let mut bytes_read = 0;
         loop {
@@ -167,12 +167,14 @@ impl ApiAgent {
             // What came before the break counts: it may have been the end of the reply.
             for event in events.drain(..) {
                 match reading.read(&event) {
-                    Step::Nothing => {}
-                    Step::Show(delta) => deltas(delta),
-                    Step::Done => return self.accepted(reading),
-                    Step::Failed(body) => return Err(self.judged(Failed::InStream { body: &body })),
-                    Step::Unreadable(why) => {
-                        return Err(self.judged(Failed::Unreadable { had_content: reading.has_content(), why: &why }));
+                    StreamStep::Nothing => {}
+                    StreamStep::Show(delta) => deltas(delta),
+                    StreamStep::Done => return self.accepted(reading),
+                    StreamStep::Failed(body) => return Err(self.judged(ExchangeFailure::InStream { body: &body })),
+                    StreamStep::Unreadable(why) => {
+                        return Err(
+                            self.judged(ExchangeFailure::Unreadable { had_content: reading.has_content(), why: &why })
+                        );
                     }
                 }
             }
@@ -196,8 +198,8 @@ impl ApiAgent {
         self.http.open(&self.request(turn, token.as_deref())).await.map_err(|error| self.unanswered(&error))
     }
 
-    /// The token that stands for the key, where a command prints it: run for the first request, and again after the
-    /// provider refused it.
+    /// Returns the token that stands for the key, where a command prints it: run for the first request, and again after
+    /// the provider refused it.
     async fn token(&self) -> Result<Option<String>, NoToken> {
         let Some(command) = &self.settings.extras.token_command else { return Ok(None) };
         let mut kept = self.token.lock().await;
@@ -211,20 +213,20 @@ impl ApiAgent {
         Ok(kept.clone())
     }
 
-    /// A whole reply, unless it is none that a session can go on from.
-    fn accepted(&self, reading: Box<dyn Reading>) -> Result<Reply, AgentFailure> {
+    /// Accepts a whole reply, unless a session can't go on from it.
+    fn accepted(&self, reading: Box<dyn ReplyReader>) -> Result<Reply, AgentFailure> {
         let fills_window = reading.fills_window();
         let reply = reading.finish();
         if reply.stop == Stop::Refusal {
-            return Err(self.judged(Failed::Declined { said: &reply.text }));
+            return Err(self.judged(ExchangeFailure::Declined { said: &reply.text }));
         }
         if reply.calls.len() > CALLS_MAX {
             let why = format!("it asks for {} calls in one turn, and {CALLS_MAX} is the most", reply.calls.len());
-            return Err(self.judged(Failed::Unreadable { had_content: true, why: &why }));
+            return Err(self.judged(ExchangeFailure::Unreadable { had_content: true, why: &why }));
         }
         // One that ended by itself is a turn all the same: the session says something to it.
         if reply.stop == Stop::MaxTokens && reply.text.trim().is_empty() && reply.calls.is_empty() {
-            return Err(self.judged(if fills_window { Failed::WindowFull } else { Failed::Empty }));
+            return Err(self.judged(if fills_window { ExchangeFailure::WindowFull } else { ExchangeFailure::Empty }));
         }
         Ok(reply)
     }
@@ -247,8 +249,8 @@ impl ApiAgent {
         }
     }
 
-    /// What is to be told of the settings before the first turn: a sentence for each that the model doesn't take, or
-    /// takes in another way.
+    /// Lists notes on the settings for the operator, to show before the first turn: a sentence for each setting that
+    /// the model doesn't take, or takes in another way.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let terms = self.terms(self.settings.output_tokens_max);
@@ -268,13 +270,13 @@ impl ApiAgent {
         Terms { model, output_tokens_max, thinking: *thinking, caching: extras.caching }
     }
 
-    /// The most tokens of the reply to this turn.
+    /// Returns the most tokens of the reply to this turn.
     fn output_max(&self, turn: &TurnRequest) -> u32 {
         let own = self.settings.output_tokens_max;
         turn.output_max.map_or(own, |most| most.min(own))
     }
 
-    /// The failure of an exchange without an answer.
+    /// Returns the failure of an exchange without an answer.
     fn unanswered(&self, error: &FetchError) -> AgentFailure {
         match error {
             FetchError::Timeout(_) => self.broken(false, &self.silence()),
@@ -300,18 +302,18 @@ impl ApiAgent {
     }
 
     fn broken(&self, had_content: bool, why: &str) -> AgentFailure {
-        self.judged(Failed::Broken { had_content, why })
+        self.judged(ExchangeFailure::Broken { had_content, why })
     }
 
-    /// The failure, without the key: a server, or whoever stands before it, may repeat what it was sent.
-    fn judged(&self, failed: Failed<'_>) -> AgentFailure {
+    /// Returns the failure, without the key: a server, or a proxy before it, may repeat the request.
+    fn judged(&self, failed: ExchangeFailure<'_>) -> AgentFailure {
         let mut failure =
             failure::judge(failed, Timestamp::now()).into_failure(self.wire.provider(), &self.settings.key_source);
         failure.message = self.without_secrets(&failure.message);
         failure
     }
 
-    /// A text without the key, the token and the secrets of the operator's headers and fields.
+    /// Returns a text without the key, the token and the secrets of the operator's headers and fields.
     fn without_secrets(&self, text: &str) -> String {
         let Settings { key, extras, .. } = &self.settings;
         let token = self.token.try_lock().ok().and_then(|token| token.clone());
@@ -357,7 +359,7 @@ impl Agent for ApiAgent {
     }
 }
 
-/// What to say of a stream that ended: an answer of another kind is no stream that broke.
+/// Describes a stream that ended: an answer of another kind is no stream that broke.
 fn ended(incoming: &Incoming) -> String {
     let kind = incoming.headers.get("content-type").map_or("no type", String::as_str);
     if kind.contains("event-stream") {
@@ -367,12 +369,12 @@ fn ended(incoming: &Incoming) -> String {
     format!("the answer is `{kind}` and no stream of events: check the base URL")
 }
 
-/// Whether there is anything in a text. The APIs refuse a message without a word in it.
+/// Returns true if a text is not blank. The APIs refuse a message that is.
 pub(crate) fn has_words(text: &str) -> bool {
     !text.trim().is_empty()
 }
 
-/// The body of an error, as far as it comes: one that breaks off still has its status.
+/// Returns the body of an error, as far as it comes: one that breaks off still has its status.
 async fn error_body(incoming: &mut Incoming, idle_max: Duration) -> String {
     let mut body = Vec::new();
     while body.len() < ERROR_BYTES_MAX {

@@ -8,19 +8,19 @@ use adjutant_core::tool::{ToolSpec, content_hash};
 /// The most characters in a tool's name: the APIs take `^[a-zA-Z0-9_-]{1,64}$`.
 const NAME_CHARS_MAX: usize = 64;
 
-/// How many hexadecimal digits of the original's hash end a changed name: two of a run's few dozen tools
-/// share eight with a chance of one in millions.
+/// Number of hexadecimal digits of the original's hash that end a changed name: the chance that two of a run's few
+/// dozen tools share eight is one in millions.
 const HASH_CHARS: usize = 8;
 
-/// The tools' own names by the names that an API knows them by, where these differ.
+/// Returns the tools' own names by the names that an API knows them by, where these differ.
 #[must_use]
 pub fn changed_names(tools: &[ToolSpec]) -> BTreeMap<String, String> {
     let changed = tools.iter().map(|tool| (wire_name(&tool.name), tool.name.clone()));
     changed.filter(|(wire, own)| wire != own).collect()
 }
 
-/// A name that every API takes: the name itself if it can be, else what is left of it with a hash, so that
-/// two names stay two. The ids of calls, which another adapter may have made, follow the same rule.
+/// Returns a name that every API takes: the name itself if it can be, else what is left of it with a hash, so that two
+/// names stay two. The ids of calls, which another adapter may have made, follow the same rule.
 #[must_use]
 pub fn wire_name(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -32,8 +32,8 @@ pub fn wire_name(name: &str) -> String {
     kept.chain(['_']).chain(hash.chars().take(HASH_CHARS)).collect()
 }
 
-/// The name of a model as it stands in a path: folders and versions, such as `@20250929`, stay as they are, and what a
-/// path can't have is encoded.
+/// Returns the name of a model as it stands in a path: folders and versions, such as `@20250929`, stay as they are, and
+/// what a path can't have is encoded.
 pub(crate) fn path_name(name: &str) -> String {
     let mut path = String::new();
     for byte in name.bytes() {

@@ -1,4 +1,4 @@
-//! What a provider wants back with a reply, and where in the reply it stood.
+//! Keeps the parts of a reply that its provider wants back, with their places in it.
 //!
 //! In: the parts of a reply in the order in which they came. Out: a value for the journal, which names what the reply
 //! has anyway (its text, its calls) by its place and holds the rest as it came; and later, from that value and the
@@ -12,27 +12,27 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Fields of a provider's own at a text or a call, such as its signature.
-pub(crate) type Marks = Map<String, Value>;
+pub(crate) type PartMarks = Map<String, Value>;
 
 /// The parts of a reply, as they are kept.
 #[derive(Debug, Default)]
-pub(crate) struct Parts(Vec<Part>);
+pub(crate) struct ReplyParts(Vec<KeptPart>);
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Part {
+enum KeptPart {
     /// A piece of the reply's text, in bytes.
     Text {
         from: usize,
         to: usize,
         #[serde(default, skip_serializing_if = "Map::is_empty")]
-        marks: Marks,
+        marks: PartMarks,
     },
     /// The call at this place among those of the reply.
     Call {
         place: usize,
         #[serde(default, skip_serializing_if = "Map::is_empty")]
-        marks: Marks,
+        marks: PartMarks,
     },
     /// Something that only the provider has a use for.
     Whole(Value),
@@ -40,72 +40,72 @@ enum Part {
 
 /// A part as it is sent.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum ReplyPiece<'a> {
     /// Text, and what belongs to it.
-    Text(&'a str, Marks),
+    Text(&'a str, PartMarks),
     /// A call, and what belongs to it.
-    Call(&'a ToolCall, Marks),
-    /// What is sent as it came.
+    Call(&'a ToolCall, PartMarks),
+    /// A part to send as it came.
     Whole(Value),
 }
 
-impl Parts {
-    pub(crate) fn text(&mut self, Range { start: from, end: to }: Range<usize>, marks: Marks) {
-        self.0.push(Part::Text { from, to, marks });
+impl ReplyParts {
+    pub(crate) fn text(&mut self, Range { start: from, end: to }: Range<usize>, marks: PartMarks) {
+        self.0.push(KeptPart::Text { from, to, marks });
     }
 
-    pub(crate) fn call(&mut self, place: usize, marks: Marks) {
-        self.0.push(Part::Call { place, marks });
+    pub(crate) fn call(&mut self, place: usize, marks: PartMarks) {
+        self.0.push(KeptPart::Call { place, marks });
     }
 
     pub(crate) fn whole(&mut self, value: Value) {
-        self.0.push(Part::Whole(value));
+        self.0.push(KeptPart::Whole(value));
     }
 
-    /// What is kept of them; nothing if text and calls say it all.
+    /// Returns the value to keep; `None` if text and calls say it all.
     pub(crate) fn kept(self) -> Option<Value> {
-        let is_own = |part: &Part| match part {
-            Part::Text { marks, .. } | Part::Call { marks, .. } => !marks.is_empty(),
-            Part::Whole(_) => true,
+        let is_own = |part: &KeptPart| match part {
+            KeptPart::Text { marks, .. } | KeptPart::Call { marks, .. } => !marks.is_empty(),
+            KeptPart::Whole(_) => true,
         };
         // Names, numbers and JSON: there is nothing that JSON can't hold.
         self.0.iter().any(is_own).then(|| serde_json::to_value(&self.0).ok()).flatten()
     }
 }
 
-/// The parts of an agent's message in the order in which they are sent. Without anything of the provider's own, or
-/// where that can't be of this message: its text, and then its calls.
-pub(crate) fn pieces(message: &OutgoingMessage) -> Vec<Piece<'_>> {
+/// Returns the parts of an agent's message in the order in which they are sent. Without anything of the provider's own,
+/// or where that can't be of this message: its text, and then its calls.
+pub(crate) fn pieces(message: &OutgoingMessage) -> Vec<ReplyPiece<'_>> {
     let kept = message.provider_data.as_ref().and_then(|kept| marked(message, kept));
     kept.unwrap_or_else(|| {
-        let calls = message.calls.iter().map(|call| Piece::Call(call, Marks::new()));
-        std::iter::once(Piece::Text(&message.text, Marks::new())).chain(calls).collect()
+        let calls = message.calls.iter().map(|call| ReplyPiece::Call(call, PartMarks::new()));
+        std::iter::once(ReplyPiece::Text(&message.text, PartMarks::new())).chain(calls).collect()
     })
 }
 
-/// The parts that `kept` names; `None` if the message doesn't have them, or has more.
-fn marked<'a>(message: &'a OutgoingMessage, kept: &Value) -> Option<Vec<Piece<'a>>> {
-    let parts = Vec::<Part>::deserialize(kept).ok()?;
+/// Returns the parts that `kept` names; `None` if the message doesn't have them, or has more.
+fn marked<'a>(message: &'a OutgoingMessage, kept: &Value) -> Option<Vec<ReplyPiece<'a>>> {
+    let parts = Vec::<KeptPart>::deserialize(kept).ok()?;
     let mut calls = 0;
     let mut pieces = Vec::with_capacity(parts.len());
     for part in parts {
         pieces.push(match part {
-            Part::Text { from, to, marks } => Piece::Text(message.text.get(from..to)?, marks),
-            Part::Call { place, marks } => {
+            KeptPart::Text { from, to, marks } => ReplyPiece::Text(message.text.get(from..to)?, marks),
+            KeptPart::Call { place, marks } => {
                 calls += 1;
-                Piece::Call(message.calls.get(place)?, marks)
+                ReplyPiece::Call(message.calls.get(place)?, marks)
             }
-            Part::Whole(value) => Piece::Whole(value),
+            KeptPart::Whole(value) => ReplyPiece::Whole(value),
         });
     }
     (calls == message.calls.len()).then_some(pieces)
 }
 
-/// What is kept, with every place in the text moved.
+/// Returns the kept value, with every place in the text moved.
 pub(crate) fn moved(kept: Value, place: impl Fn(usize) -> usize) -> Value {
-    let Ok(mut parts) = Vec::<Part>::deserialize(&kept) else { return kept };
+    let Ok(mut parts) = Vec::<KeptPart>::deserialize(&kept) else { return kept };
     for part in &mut parts {
-        if let Part::Text { from, to, .. } = part {
+        if let KeptPart::Text { from, to, .. } = part {
             (*from, *to) = (place(*from), place(*to));
         }
     }
@@ -114,11 +114,11 @@ pub(crate) fn moved(kept: Value, place: impl Fn(usize) -> usize) -> Value {
 
 /// Leaves out what the provider wants back but what nothing of the reply follows: thinking at the end of a message is
 /// refused where it must lead to something.
-pub(crate) fn without_loose_end(mut pieces: Vec<Piece<'_>>) -> Vec<Piece<'_>> {
-    let is_loose = |piece: &Piece<'_>| match piece {
-        Piece::Text(text, marks) => text.trim().is_empty() && marks.is_empty(),
-        Piece::Call(..) => false,
-        Piece::Whole(_) => true,
+pub(crate) fn without_loose_end(mut pieces: Vec<ReplyPiece<'_>>) -> Vec<ReplyPiece<'_>> {
+    let is_loose = |piece: &ReplyPiece<'_>| match piece {
+        ReplyPiece::Text(text, marks) => text.trim().is_empty() && marks.is_empty(),
+        ReplyPiece::Call(..) => false,
+        ReplyPiece::Whole(_) => true,
     };
     while pieces.last().is_some_and(is_loose) {
         pieces.pop();
@@ -146,25 +146,25 @@ mod tests {
         OutgoingMessage { role: OutgoingRole::Assistant, text: text.into(), calls, provider_data: kept }
     }
 
-    fn marks(value: &str) -> Marks {
-        Marks::from_iter([("signature".to_owned(), json!(value))])
+    fn marks(value: &str) -> PartMarks {
+        PartMarks::from_iter([("signature".to_owned(), json!(value))])
     }
 
     #[test]
     fn what_was_kept_comes_back_in_its_order() {
-        let mut parts = Parts::default();
+        let mut parts = ReplyParts::default();
         parts.whole(json!({ "thinking": "one" }));
-        parts.text(0..4, Marks::new());
+        parts.text(0..4, PartMarks::new());
         parts.call(0, marks("s"));
         parts.whole(json!({ "thinking": "two" }));
         parts.text(4..7, marks("t"));
         let message = message("größe", 1, parts.kept());
         let expected = vec![
-            Piece::Whole(json!({ "thinking": "one" })),
-            Piece::Text("grö", Marks::new()),
-            Piece::Call(&message.calls[0], marks("s")),
-            Piece::Whole(json!({ "thinking": "two" })),
-            Piece::Text("ße", marks("t")),
+            ReplyPiece::Whole(json!({ "thinking": "one" })),
+            ReplyPiece::Text("grö", PartMarks::new()),
+            ReplyPiece::Call(&message.calls[0], marks("s")),
+            ReplyPiece::Whole(json!({ "thinking": "two" })),
+            ReplyPiece::Text("ße", marks("t")),
         ];
         // `ß` begins at byte 4.
         assert_eq!(pieces(&message), expected);
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn a_reply_without_anything_of_the_provider_keeps_nothing() {
-        let mut parts = Parts::default();
-        parts.text(0..4, Marks::new());
-        parts.call(0, Marks::new());
+        let mut parts = ReplyParts::default();
+        parts.text(0..4, PartMarks::new());
+        parts.call(0, PartMarks::new());
         assert_eq!(parts.kept(), None);
     }
 
@@ -182,23 +182,24 @@ mod tests {
     fn what_is_not_of_this_message_is_not_sent_with_it() {
         let mut kept = Vec::new();
         for (range, calls) in [(0..9, 1), (0..3, 1), (0..2, 2), (0..2, 0)] {
-            let mut parts = Parts::default();
+            let mut parts = ReplyParts::default();
             parts.whole(json!(1));
-            parts.text(range, Marks::new());
-            (0..calls).for_each(|place| parts.call(place, Marks::new()));
+            parts.text(range, PartMarks::new());
+            (0..calls).for_each(|place| parts.call(place, PartMarks::new()));
             kept.extend(parts.kept());
         }
         kept.extend([json!({}), json!([{ "other": 1 }]), json!("text"), json!([{ "text": { "from": 1, "to": 0 } }])]);
         for kept in kept {
             let message = message("größe", 1, Some(kept.clone()));
-            let plain = [Piece::Text("größe", Marks::new()), Piece::Call(&message.calls[0], Marks::new())];
+            let plain =
+                [ReplyPiece::Text("größe", PartMarks::new()), ReplyPiece::Call(&message.calls[0], PartMarks::new())];
             assert_eq!(pieces(&message), plain, "{kept}");
         }
     }
 
     #[test]
     fn places_in_a_text_that_changed_are_moved() {
-        let mut parts = Parts::default();
+        let mut parts = ReplyParts::default();
         parts.text(2..4, marks("s"));
         let kept = moved(parts.kept().expect("marks"), |at| at + 1);
         assert_eq!(kept[0]["text"]["from"], 3);
@@ -208,8 +209,8 @@ mod tests {
 
     #[test]
     fn nothing_of_the_provider_is_left_at_the_end() {
-        let whole = || Piece::Whole(json!(1));
-        let text = |text| Piece::Text(text, Marks::new());
+        let whole = || ReplyPiece::Whole(json!(1));
+        let text = |text| ReplyPiece::Text(text, PartMarks::new());
         assert_eq!(without_loose_end(vec![whole(), text("a"), whole(), text(" ")]), [whole(), text("a")]);
         assert_eq!(without_loose_end(vec![whole(), text("")]), []);
     }

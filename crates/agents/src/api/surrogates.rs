@@ -16,7 +16,7 @@ use adjutant_ports::{Delta, Reply};
 use serde_json::Value;
 
 use super::parts;
-use super::wire::{Reading, Step};
+use super::wire::{ReplyReader, StreamStep};
 use crate::sse;
 
 /// Half a character, `U+D800` to `U+DFFF`, has its placeholder so much higher, in the last private plane.
@@ -24,8 +24,8 @@ const PLACEHOLDERS: u32 = 0x10_0000;
 
 /// A reader of events that may have halves of characters.
 pub(super) struct Joining {
-    inner: Box<dyn Reading>,
-    /// Whether there was any: what stands in the private plane otherwise is left alone.
+    inner: Box<dyn ReplyReader>,
+    /// True if there was any; other characters of the private plane are left alone.
     has_halves: bool,
     /// The first half of a character that is not shown yet, of text and of thinking.
     text: Option<char>,
@@ -33,11 +33,11 @@ pub(super) struct Joining {
 }
 
 impl Joining {
-    pub(super) fn new(inner: Box<dyn Reading>) -> Self {
+    pub(super) fn new(inner: Box<dyn ReplyReader>) -> Self {
         Self { inner, has_halves: false, text: None, thinking: None }
     }
 
-    fn shown(&mut self, delta: Delta) -> Step {
+    fn shown(&mut self, delta: Delta) -> StreamStep {
         let show = |held: &mut Option<char>, piece: String| {
             let mut text: String = held.take().into_iter().collect();
             text.push_str(&piece);
@@ -57,24 +57,28 @@ impl Joining {
                 (Delta::Thinking(piece.clone()), piece.is_empty())
             }
         };
-        if is_empty { Step::Nothing } else { Step::Show(delta) }
+        if is_empty { StreamStep::Nothing } else { StreamStep::Show(delta) }
     }
 }
 
-impl Reading for Joining {
-    fn read(&mut self, event: &sse::Event) -> Step {
+impl ReplyReader for Joining {
+    fn read(&mut self, event: &sse::SseEvent) -> StreamStep {
         let step = match with_placeholders(&event.data) {
             Cow::Borrowed(_) => self.inner.read(event),
             Cow::Owned(data) => {
                 self.has_halves = true;
-                self.inner.read(&sse::Event { data, ..event.clone() })
+                self.inner.read(&sse::SseEvent { data, ..event.clone() })
             }
         };
         match step {
-            Step::Show(delta) if self.has_halves => self.shown(delta),
-            Step::Failed(body) if self.has_halves => Step::Failed(joined(body)),
-            Step::Unreadable(why) if self.has_halves => Step::Unreadable(joined(why)),
-            Step::Show(_) | Step::Failed(_) | Step::Unreadable(_) | Step::Nothing | Step::Done => step,
+            StreamStep::Show(delta) if self.has_halves => self.shown(delta),
+            StreamStep::Failed(body) if self.has_halves => StreamStep::Failed(joined(body)),
+            StreamStep::Unreadable(why) if self.has_halves => StreamStep::Unreadable(joined(why)),
+            StreamStep::Show(_)
+            | StreamStep::Failed(_)
+            | StreamStep::Unreadable(_)
+            | StreamStep::Nothing
+            | StreamStep::Done => step,
         }
     }
 
@@ -115,7 +119,7 @@ fn joined_call(call: ToolCall) -> ToolCall {
     }
 }
 
-/// A value with its characters whole. It is as deep as the JSON reader allows, so the recursion has an end.
+/// Returns a value with its characters whole. It is as deep as the JSON reader allows, so the recursion has an end.
 fn joined_value(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(joined(text)),
@@ -163,7 +167,7 @@ fn with_placeholders(json: &str) -> Cow<'_, str> {
 /// The length of `\ud83d`.
 const ESCAPE_BYTES: usize = 6;
 
-/// The half of a character whose escape begins at `at`.
+/// Returns the half of a character whose escape begins at `at`.
 fn escaped_half(json: &str, at: usize) -> Option<u16> {
     let digits = json.get(at..at + ESCAPE_BYTES)?.strip_prefix("\\u")?;
     // A number may also have a sign, which an escape has not.
@@ -172,13 +176,13 @@ fn escaped_half(json: &str, at: usize) -> Option<u16> {
     (0xd800..=0xdfff).contains(&unit).then_some(unit)
 }
 
-/// The half of a character that a placeholder stands for.
+/// Returns the half of a character that a placeholder stands for.
 fn half(c: char) -> Option<u16> {
     let unit = u16::try_from(u32::from(c).checked_sub(PLACEHOLDERS)?).ok()?;
     (0xd800..=0xdfff).contains(&unit).then_some(unit)
 }
 
-/// Whether a half of a character is its first.
+/// Returns true if a half of a character is the first one.
 fn is_first(half: u16) -> bool {
     half < 0xdc00
 }

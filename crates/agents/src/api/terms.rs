@@ -1,31 +1,31 @@
-//! What a request says besides what was said: which model, how long its reply may be, how hard it thinks.
+//! Terms of a request besides its messages: the model, the limit of its reply, and its thinking.
 
 use adjutant_core::effort::Effort;
 
 use super::Caching;
 
-/// How a model is asked to reply.
+/// Terms of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
     /// The model, as the API names it.
     pub model: &'a str,
     /// The most tokens of the reply, thinking included.
     pub output_tokens_max: u32,
-    /// How hard it thinks.
+    /// Settings of thinking.
     pub thinking: Thinking,
-    /// What is said of the provider's cache.
+    /// Settings of the provider's cache.
     pub caching: Caching,
 }
 
 impl<'a> Terms<'a> {
-    /// A reply of at most `output_tokens_max` tokens by `model`, everything else left to it.
+    /// Creates a reply of at most `output_tokens_max` tokens by `model`, everything else left to it.
     #[must_use]
     pub fn new(model: &'a str, output_tokens_max: u32) -> Self {
         Self { model, output_tokens_max, thinking: Thinking::default(), caching: Caching::default() }
     }
 }
 
-/// How hard a model is asked to think, as far as the operator said so. What is absent is left to the model.
+/// Thinking that a model is asked for, as far as the operator set it. An absent setting is left to the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Thinking {
     /// In a word.
@@ -45,14 +45,14 @@ pub(crate) const TO_HIGH: Levels = &["low", "medium", "high"];
 pub(crate) const TO_XHIGH: Levels = &["low", "medium", "high", "xhigh"];
 pub(crate) const TO_MAX: Levels = &["low", "medium", "high", "max"];
 
-/// The level for an effort: its own, else the next above it, else the highest; none of none.
+/// Returns the level for an effort: its own, else the next above it, else the highest; `None` if there are none.
 pub(crate) fn level(levels: Levels, effort: Effort) -> Option<&'static str> {
     let place = |level: &str| ORDER.iter().position(|other| *other == level);
     let wanted = place(effort.as_str());
     levels.iter().find(|level| place(level) >= wanted).or(levels.last()).copied()
 }
 
-/// What the operator is told of an effort of which `sent` came, if that is not what was said.
+/// Returns the note for the operator if `sent`, made from an effort, differs from it.
 pub(crate) fn note_on_effort(model: &str, effort: Effort, sent: Option<&str>) -> Option<String> {
     match sent {
         Some(sent) if sent == effort.as_str() => None,
@@ -61,7 +61,7 @@ pub(crate) fn note_on_effort(model: &str, effort: Effort, sent: Option<&str>) ->
     }
 }
 
-/// What the operator is told of a number of tokens that is not sent.
+/// Returns the note for the operator on a number of tokens that is not sent.
 pub(crate) fn note_on_tokens(model: &str) -> String {
     format!("thinking_tokens is not sent: {model} takes no such number; set effort instead")
 }

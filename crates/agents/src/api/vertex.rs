@@ -1,7 +1,7 @@
 //! Addresses of Google's Vertex AI, where the models of several publishers are.
 //!
-//! In: a base URL. Out: the [`PublisherBase`] that it names, if it is one of a publisher's. The path counts and not the host,
-//! so that a gateway in front of it is spoken to in the same way.
+//! In: a base URL. Out: the [`PublisherBase`] that it names, if it is one of a publisher's. The path counts and not the
+//! host, so that a gateway in front of it is spoken to in the same way.
 
 /// Anthropic's word in a path.
 pub(crate) const ANTHROPIC: &str = "anthropic";
@@ -18,7 +18,8 @@ pub(crate) struct PublisherBase {
     pub(crate) has_project: bool,
 }
 
-/// The place that a base URL names, if its path ends with that of the publisher, with or without `/models` behind it.
+/// Returns the place that a base URL names, if its path ends with that of the publisher, with or without `/models`
+/// behind it.
 pub(crate) fn place(base_url: &str, publisher: &str) -> Option<PublisherBase> {
     let (address, query) = base_url.split_once('?').unwrap_or((base_url, ""));
     let address = address.trim_end_matches('/');

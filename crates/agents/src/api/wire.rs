@@ -1,4 +1,4 @@
-//! What differs between the APIs.
+//! Wire format of an API, as far as the APIs differ.
 
 use adjutant_core::tool::ToolCall;
 use adjutant_ports::{Delta, Reply, TurnRequest};
@@ -10,38 +10,38 @@ use crate::sse;
 
 /// One wire format: how a turn is written, and who reads its answer.
 pub trait Wire: Send + Sync {
-    /// The adapter's word in a brief, such as `anthropic`.
+    /// Returns the adapter's word in a brief, such as `anthropic`.
     fn adapter_id(&self) -> &str;
 
-    /// What a person calls the provider, such as `Anthropic`.
+    /// Returns the provider's name for people, such as `Anthropic`.
     fn provider(&self) -> &str;
 
-    /// Where turns are asked for, below the base URL, such as `/v1/messages`.
+    /// Returns the path that takes turns, below the base URL, such as `/v1/messages`.
     fn path(&self, model: &str) -> String;
 
-    /// The headers of the format, among them the one that carries the key. Never the URL: those are logged by
+    /// Returns the headers of the format, among them the one that carries the key. Never the URL: those are logged by
     /// whoever stands between.
     fn headers(&self, key: &str) -> Vec<(&'static str, String)>;
 
-    /// Where the list of models is, below the base URL.
+    /// Returns the path of the list of models, below the base URL.
     fn models_path(&self) -> &'static str {
         "/models"
     }
 
-    /// What is added to it so that pages are long, such as `?limit=1000`.
+    /// Returns the query that makes its pages long, such as `?limit=1000`.
     fn models_query(&self) -> &'static str {
         ""
     }
 
-    /// The hint for the operator where the API has no list of models.
+    /// Returns the hint for the operator where the API has no list of models.
     fn without_list(&self) -> Option<&'static str> {
         None
     }
 
-    /// The body that asks for a streamed reply on these terms.
+    /// Returns the body that asks for a streamed reply on these terms.
     fn body(&self, turn: &TurnRequest, terms: &Terms<'_>) -> Value;
 
-    /// What of the terms the model doesn't take, or takes in another way: a sentence each, for the operator.
+    /// Lists the terms that the model doesn't take, or takes in another way: a sentence each, for the operator.
     fn notes(&self, terms: &Terms<'_>) -> Vec<String>;
 
     /// True if a request on these terms marks what is to be cached, so that it can say for how long.
@@ -49,25 +49,25 @@ pub trait Wire: Send + Sync {
         false
     }
 
-    /// A reader of the answer to that turn, to which nothing has come yet.
-    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading>;
+    /// Returns a reader of the answer to that turn, to which nothing has come yet.
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn ReplyReader>;
 }
 
-/// The header of a key that is sent as a bearer token, if there is one.
+/// Returns the header of a key that is sent as a bearer token, if there is one.
 pub(crate) fn authorization(key: &str) -> Vec<(&'static str, String)> {
     if key.is_empty() { Vec::new() } else { vec![("authorization", format!("Bearer {key}"))] }
 }
 
 /// Folds the events of one answer into a reply.
-pub trait Reading: Send {
+pub trait ReplyReader: Send {
     /// Takes in the next event.
-    fn read(&mut self, event: &sse::Event) -> Step;
+    fn read(&mut self, event: &sse::SseEvent) -> StreamStep;
 
-    /// Whether a part of the reply has come.
+    /// Returns true if a part of the reply has come.
     fn has_content(&self) -> bool;
 
-    /// Whether the stream may end here although nothing said [`Step::Done`]: for formats, and servers, that
-    /// have no mark of the end.
+    /// Returns true if the stream may end here without [`StreamStep::Done`]: for formats, and servers, that don't mark
+    /// the end.
     fn is_whole(&self) -> bool {
         false
     }
@@ -77,13 +77,13 @@ pub trait Reading: Send {
         false
     }
 
-    /// The whole reply; to be asked for after [`Step::Done`], or where [`Reading::is_whole`].
+    /// Returns the whole reply; to be asked for after [`StreamStep::Done`], or where [`ReplyReader::is_whole`].
     fn finish(self: Box<Self>) -> Reply;
 }
 
-/// What an event means for whoever waits for the reply.
+/// Meaning of an event for the caller that waits for the reply.
 #[derive(Debug, PartialEq)]
-pub enum Step {
+pub enum StreamStep {
     /// Nothing that is shown.
     Nothing,
     /// Something to show.
@@ -96,10 +96,10 @@ pub enum Step {
     Unreadable(String),
 }
 
-/// The call as the runtime knows it. `json` is what came of its arguments; what can't be read as JSON comes
-/// back to the agent as such. Half a character in it is U+FFFD; servers also write no arguments as `null`, as `""` and
-/// as `{}""`, the last in two pieces. `is_cut` says that the reply ended at its limit within this call, so that no
-/// arguments at all are not the same as none needed.
+/// Returns the call as the runtime knows it. `json` holds its arguments as far as they came; a text that can't be read
+/// as JSON goes back to the agent as such. Half a character in it is U+FFFD; servers also write no arguments as `null`,
+/// as `""` and as `{}""`, the last in two pieces. `is_cut` says that the reply ended at its limit within this call, so
+/// that no arguments at all are not the same as none needed.
 #[must_use]
 pub fn malformed_or(call_id: String, name: String, json: &str, is_cut: bool) -> ToolCall {
     let read = match json.trim() {

@@ -1,7 +1,7 @@
 //! Says what a failed exchange with a model API is, and so what may be done about it.
 //!
-//! In: how the exchange ended, as a [`Failed`], and the time. Out: a [`Verdict`]: ask again, have the operator
-//! mend something, or neither. What words and sentences mean is one table for all providers (`table.rs`); an
+//! In: how the exchange ended, as an [`ExchangeFailure`], and the time. Out: a [`FailureVerdict`]: ask again, have the
+//! operator mend something, or neither. What words and sentences mean is one table for all providers (`table.rs`); an
 //! answer is read (`said.rs`) from its innermost cause and its most exact word to the least, and the status decides
 //! where no word does. How long it asks to wait is read in `wait.rs`. Nothing waits or asks again here.
 //!
@@ -18,16 +18,16 @@ use adjutant_core::gate::secrets;
 use adjutant_ports::{AgentFailure, FailureKind};
 use jiff::Timestamp;
 
-use said::Said;
+use said::ErrorBody;
 use table::{EXACT, GENERAL, by_status};
 
 /// The most characters of a provider's own message that are passed on: enough for every sentence that one
 /// sends, not for a page of HTML.
 const MESSAGE_CHARS_MAX: usize = 500;
 
-/// How an exchange failed.
+/// Failure of an exchange.
 #[derive(Debug, Clone, Copy)]
-pub enum Failed<'a> {
+pub enum ExchangeFailure<'a> {
     /// There was an answer, and its status is no success.
     Status {
         /// The status.
@@ -44,21 +44,21 @@ pub enum Failed<'a> {
     },
     /// No answer came, or it ended before it was whole.
     Broken {
-        /// Whether a part of the reply had come.
+        /// True if a part of the reply had come.
         had_content: bool,
-        /// What happened.
+        /// Description of the failure.
         why: &'a str,
     },
     /// A reply came, and no session can go on from it.
     Unreadable {
         /// True if a part of it could be read.
         had_content: bool,
-        /// What is wrong with it.
+        /// Fault of the reply.
         why: &'a str,
     },
     /// The reply was whole, and the model declined in it.
     Declined {
-        /// What it said, if anything.
+        /// Its text, if it gave any.
         said: &'a str,
     },
     /// The reply ended at the limit of its length, and nothing was in it.
@@ -67,56 +67,56 @@ pub enum Failed<'a> {
     WindowFull,
 }
 
-/// What may be done about it.
+/// Verdict on a failure: what may be done about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum FailureVerdict {
     /// Another attempt may work.
     Retry {
-        /// Whether the provider was there and had no room: a rate limit or overload, as opposed to a mishap.
+        /// True if the provider was reached and had no room: a rate limit or overload, as opposed to a mishap.
         is_busy: bool,
-        /// How long the server asks to wait first; not limited, so the caller does that.
+        /// Wait that the server asks for; not limited here, so the caller limits it.
         after: Option<Duration>,
-        /// What happened.
+        /// Description of the failure.
         why: String,
     },
     /// A reply came and is thrown away: another one may be better, and costs as much.
     Unreadable {
-        /// What happened.
+        /// Description of the failure.
         why: String,
     },
     /// The request is longer than the model's window: a shorter one may work.
     TooLong {
-        /// What happened.
+        /// Description of the failure.
         why: String,
     },
     /// The request asks for a longer reply than the model gives: one that asks for less may work.
     ReplyTooLong {
         /// The most tokens that a reply may have, where the provider says so.
         most: Option<u32>,
-        /// What happened.
+        /// Description of the failure.
         why: String,
     },
     /// The provider refuses the request in words that say nothing known: if it is a long one, a shorter one may
     /// work.
     Unclear {
-        /// What happened.
+        /// Description of the failure.
         why: String,
     },
     /// Another attempt works only when the operator has mended this.
     Operator {
-        /// What is to be mended.
+        /// Thing to mend.
         fix: Fix,
-        /// What happened.
+        /// Description of the failure.
         why: String,
     },
     /// Another attempt at the same request will not work, and it is nothing to mend outside of it.
     Refused {
-        /// What happened.
+        /// Description of the failure.
         why: String,
     },
 }
 
-/// What an operator can mend.
+/// Thing that an operator can mend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fix {
     /// The key is missing, wrong or no longer valid.
@@ -129,9 +129,9 @@ pub enum Fix {
     Model,
 }
 
-impl Verdict {
-    /// The failure as the runtime records it. `provider` is the name that a person knows, and `key_source`
-    /// says where the key came from, such as the name of an environment variable.
+impl FailureVerdict {
+    /// Returns the failure as the runtime records it. `provider` is the name that a person knows, and `key_source` says
+    /// where the key came from, such as the name of an environment variable.
     #[must_use]
     pub fn into_failure(self, provider: &str, key_source: &str) -> AgentFailure {
         let output_max = if let Self::ReplyTooLong { most, .. } = &self { *most } else { None };
@@ -162,10 +162,10 @@ impl Verdict {
 
 /// Judges how an exchange failed. `now` is for a wait that is said as a date or a time of day.
 #[must_use]
-pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
+pub fn judge(failed: ExchangeFailure<'_>, now: Timestamp) -> FailureVerdict {
     match failed {
-        Failed::Status { status, headers, body } => {
-            let said = Said::read(body);
+        ExchangeFailure::Status { status, headers, body } => {
+            let said = ErrorBody::read(body);
             let why = match headers.get("location").filter(|_| (300..400).contains(&status)) {
                 Some(to) => format!(
                     "the server redirects to `{}` (status {status}), which is not followed: check the base URL",
@@ -181,8 +181,8 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
             let meaning = said.meaning(EXACT).or(by_header).unwrap_or_else(|| by_status(status));
             meaning.verdict(why, wait::asked(headers, &said, status == 429, now))
         }
-        Failed::InStream { body } => {
-            let said = Said::read(body);
+        ExchangeFailure::InStream { body } => {
+            let said = ErrorBody::read(body);
             let why = format!("{} (in the middle of the stream)", said.message(body));
             let by_code = || said.status.map(by_status);
             let meaning = said.meaning(EXACT).or_else(|| said.meaning(GENERAL)).or_else(by_code);
@@ -191,35 +191,37 @@ pub fn judge(failed: Failed<'_>, now: Timestamp) -> Verdict {
         }
         // What came of a reply that is not whole is thrown away, and no call in it is made: so both may be
         // asked for again.
-        Failed::Broken { had_content: false, why } => {
-            Verdict::Retry { is_busy: false, after: None, why: format!("no reply came: {why}") }
+        ExchangeFailure::Broken { had_content: false, why } => {
+            FailureVerdict::Retry { is_busy: false, after: None, why: format!("no reply came: {why}") }
         }
-        Failed::Broken { had_content: true, why } => {
-            Verdict::Retry { is_busy: false, after: None, why: format!("the reply broke off: {why}") }
+        ExchangeFailure::Broken { had_content: true, why } => {
+            FailureVerdict::Retry { is_busy: false, after: None, why: format!("the reply broke off: {why}") }
         }
-        Failed::Unreadable { had_content: false, why } => Verdict::Unreadable { why: format!("no reply came: {why}") },
-        Failed::Unreadable { had_content: true, why } => {
-            Verdict::Unreadable { why: format!("the reply can't be used: {why}") }
+        ExchangeFailure::Unreadable { had_content: false, why } => {
+            FailureVerdict::Unreadable { why: format!("no reply came: {why}") }
         }
-        Failed::Declined { said } => {
+        ExchangeFailure::Unreadable { had_content: true, why } => {
+            FailureVerdict::Unreadable { why: format!("the reply can't be used: {why}") }
+        }
+        ExchangeFailure::Declined { said } => {
             let said = said.trim();
             let why = if said.is_empty() { "no reason given".to_owned() } else { shortened(said) };
-            Verdict::Refused { why: format!("the model declined to answer: {why}") }
+            FailureVerdict::Refused { why: format!("the model declined to answer: {why}") }
         }
         // A model that thought up to the limit will do so again.
-        Failed::Empty => Verdict::Refused {
+        ExchangeFailure::Empty => FailureVerdict::Refused {
             why: "the reply reached its length limit before it said anything; allow longer replies with the \
                   adapter's `output_tokens_max`"
                 .to_owned(),
         },
         // z.ai answers a request that is too long so, with 200.
-        Failed::WindowFull => {
-            Verdict::TooLong { why: "the request left no room for a reply in the model's window".to_owned() }
+        ExchangeFailure::WindowFull => {
+            FailureVerdict::TooLong { why: "the request left no room for a reply in the model's window".to_owned() }
         }
     }
 }
 
-/// What an answer means, before it is put in words.
+/// Meaning of an answer, before it is put in words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     /// The provider has no room for it now.
@@ -239,20 +241,20 @@ enum Meaning {
 }
 
 impl Meaning {
-    fn verdict(self, why: String, after: Option<Duration>) -> Verdict {
+    fn verdict(self, why: String, after: Option<Duration>) -> FailureVerdict {
         match self {
-            Self::Busy => Verdict::Retry { is_busy: true, after, why },
-            Self::Mishap => Verdict::Retry { is_busy: false, after, why },
-            Self::TooLong => Verdict::TooLong { why },
-            Self::ReplyTooLong { most } => Verdict::ReplyTooLong { most, why },
-            Self::Unclear => Verdict::Unclear { why },
-            Self::Mend(fix) => Verdict::Operator { fix, why },
-            Self::Request => Verdict::Refused { why },
+            Self::Busy => FailureVerdict::Retry { is_busy: true, after, why },
+            Self::Mishap => FailureVerdict::Retry { is_busy: false, after, why },
+            Self::TooLong => FailureVerdict::TooLong { why },
+            Self::ReplyTooLong { most } => FailureVerdict::ReplyTooLong { most, why },
+            Self::Unclear => FailureVerdict::Unclear { why },
+            Self::Mend(fix) => FailureVerdict::Operator { fix, why },
+            Self::Request => FailureVerdict::Refused { why },
         }
     }
 }
 
-/// A text from outside, masked, since providers repeat keys, and cut to a length that can be passed on.
+/// Returns a text from outside, masked, since providers repeat keys, and cut to a length that can be passed on.
 fn shortened(text: &str) -> String {
     secrets::cut_chars(text, MESSAGE_CHARS_MAX, "\u{2026}")
 }

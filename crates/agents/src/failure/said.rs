@@ -1,8 +1,8 @@
-//! What the body of an error says, whichever provider it is from.
+//! Reads the body of an error, whichever provider it is from.
 //!
-//! In: the body as it came, JSON or not. Out: its words, its texts and the status it names, and the same of the
-//! causes inside it: a gateway puts the answer of the provider behind it into its own, as JSON in a field, as
-//! text in a field, or as JSON in the middle of a sentence.
+//! In: the body as it came, JSON or not. Out: its words, its texts and the status it names, and the same of the causes
+//! inside it: a gateway puts the answer of the provider behind it into its own, as JSON in a field, as text in a field,
+//! or as JSON in the middle of a sentence.
 
 use serde_json::{Deserializer, Value};
 
@@ -10,12 +10,12 @@ use super::Meaning;
 use super::shortened;
 use super::table::by_sentence;
 
-/// How many answers may lie in one another: more than any chain of gateways.
+/// Most answers inside one another that are read: more than any chain of gateways has.
 const DEPTH_MAX: u32 = 4;
 
-/// What an error's body says.
+/// Contents of an error's body.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ErrorBody {
     /// Its words, from the most exact to the least.
     words: Vec<String>,
     message: Option<String>,
@@ -23,19 +23,19 @@ pub(super) struct Said {
     details: Vec<String>,
     /// The status that the error would have been answered with, where it says so.
     pub(super) status: Option<u16>,
-    /// Whether the quota of a day is used up, which no attempt within a run outlasts.
+    /// True if the quota of a day is used up, which no attempt within a run outlasts.
     is_day_over: bool,
-    /// How long Gemini asks to wait, such as `13.5s`.
+    /// Wait that Gemini asks for, such as `13.5s`.
     delay: Option<String>,
     /// Headers that a gateway passes on of the answer behind it, by their names in lower case.
     pub(super) headers: Vec<(String, String)>,
-    /// What lies inside it, from a field of its own.
-    cause: Option<Box<Said>>,
-    /// What lies in the middle of its message.
-    embedded: Option<Box<Said>>,
+    /// Error inside it, from a field of its own.
+    cause: Option<Box<ErrorBody>>,
+    /// Error in the middle of its message.
+    embedded: Option<Box<ErrorBody>>,
 }
 
-impl Said {
+impl ErrorBody {
     pub(super) fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value) => Self::of(&value, DEPTH_MAX),
@@ -43,7 +43,7 @@ impl Said {
         }
     }
 
-    /// A text that is no JSON as a whole.
+    /// Reads a text that is no JSON as a whole.
     fn plain(text: &str, depth: u32) -> Self {
         // What a proxy shows in a browser says nothing of the API.
         if text.trim_start().starts_with('<') {
@@ -74,7 +74,7 @@ impl Said {
         }
     }
 
-    /// What it means, by sentences and by the words of `table`: those of the innermost cause first.
+    /// Returns its meaning, by sentences and by the words of `table`: those of the innermost cause first.
     pub(super) fn meaning(&self, table: &[(&str, Meaning)]) -> Option<Meaning> {
         let inside = [&self.cause, &self.embedded].into_iter().flatten().find_map(|said| said.meaning(table));
         if inside.is_some() {
@@ -88,7 +88,7 @@ impl Said {
         self.own_texts().find_map(by_sentence).or_else(by_word)
     }
 
-    /// What happened, in the provider's words where it has any.
+    /// Describes the failure, in the provider's words where it has any.
     pub(super) fn message(&self, body: &str) -> String {
         let text = self.message.as_deref().unwrap_or(body).trim();
         let shown = shortened(text);
@@ -103,13 +103,13 @@ impl Said {
         }
     }
 
-    /// The wait in a field of its own.
+    /// Returns the wait in a field of its own.
     pub(super) fn delay(&self) -> Option<&str> {
         let inside = [&self.cause, &self.embedded].into_iter().flatten();
         self.delay.as_deref().or_else(|| inside.filter_map(|said| said.delay()).next())
     }
 
-    /// All its sentences, those inside it first.
+    /// Returns all its sentences, those inside it first.
     pub(super) fn texts(&self) -> Vec<&str> {
         let inside = [&self.cause, &self.embedded].into_iter().flatten().flat_map(|said| said.texts());
         inside.chain(self.own_texts()).collect()
@@ -126,7 +126,8 @@ fn text(value: &Value, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// What a server says whose framework found the request wrong: a text, or a list with where and what.
+/// Lists the failed checks of a server whose framework found the request wrong: from a text, or from a list with fields
+/// and messages.
 fn failed_checks(value: &Value) -> Vec<String> {
     match value.get("detail") {
         Some(Value::String(text)) => vec![text.clone()],
@@ -140,7 +141,7 @@ fn failed_check(check: &Value) -> Option<String> {
     Some(format!("{place}: {}", text(check, "msg")?))
 }
 
-/// The headers that OpenRouter passes on.
+/// Returns the headers that OpenRouter passes on.
 fn headers(error: &Value) -> Vec<(String, String)> {
     let passed_on = error.get("metadata").and_then(|metadata| metadata.get("headers")?.as_object());
     let pairs = passed_on.into_iter().flatten();
@@ -152,26 +153,26 @@ fn headers(error: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The answer behind this one: OpenRouter has it in `metadata.raw`, other gateways in `details` or in a
+/// Returns the answer behind this one: OpenRouter has it in `metadata.raw`, other gateways in `details` or in a
 /// `message` that is JSON throughout.
-fn cause(error: &Value, depth: u32) -> Option<Box<Said>> {
+fn cause(error: &Value, depth: u32) -> Option<Box<ErrorBody>> {
     let depth = depth.checked_sub(1)?;
     let raw = error.get("metadata").and_then(|metadata| metadata.get("raw"));
     let inside = raw.or_else(|| error.get("details").filter(|details| details.is_string()))?;
     let said = match inside {
         Value::String(text) => match serde_json::from_str::<Value>(text) {
-            Ok(value) if value.is_object() || value.is_array() => Said::of(&value, depth),
-            Ok(_) | Err(_) => Said { message: Some(text.clone()), ..Said::plain(text, depth) },
+            Ok(value) if value.is_object() || value.is_array() => ErrorBody::of(&value, depth),
+            Ok(_) | Err(_) => ErrorBody { message: Some(text.clone()), ..ErrorBody::plain(text, depth) },
         },
-        value => Said::of(value, depth),
+        value => ErrorBody::of(value, depth),
     };
     Some(Box::new(said))
 }
 
-/// The JSON in a text, as LiteLLM puts the answer behind it into a sentence. What follows it doesn't matter.
-fn embedded(text: &str, depth: u32) -> Option<Box<Said>> {
+/// Returns the JSON in a text, as LiteLLM puts the answer behind it into a sentence. What follows it doesn't matter.
+fn embedded(text: &str, depth: u32) -> Option<Box<ErrorBody>> {
     let depth = depth.checked_sub(1)?;
     let begin = text.find(['{', '['])?;
     let value = Deserializer::from_str(&text[begin..]).into_iter::<Value>().next()?.ok()?;
-    value.get(0).unwrap_or(&value).is_object().then(|| Box::new(Said::of(&value, depth)))
+    value.get(0).unwrap_or(&value).is_object().then(|| Box::new(ErrorBody::of(&value, depth)))
 }

@@ -1,12 +1,12 @@
-//! What the words and sentences of providers mean.
+//! Table of the meanings of providers' words and sentences.
 //!
-//! One table serves all of them: none uses another's word in another sense. Words are compared whole; sentences
-//! are looked for in every text of an error, whatever its capitals. What a sentence says of numbers is read
-//! with it, so that a request that only asks for too long a reply is told from one that is too long itself.
+//! One table serves all of them: none uses another's word in another sense. Words are compared whole; sentences are
+//! looked for in every text of an error, whatever its capitals. The numbers in a sentence are read with it, so that a
+//! request that only asks for too long a reply is told from one that is too long itself.
 //!
-//! The sentences are those of the servers' sources where these are public (vLLM, SGLang, llama.cpp, Ollama,
-//! Text Generation Inference, LiteLLM), else those of the providers' error references and of the answers that
-//! people reported in the issues of clients.
+//! The sentences are those of the servers' sources where these are public (vLLM, SGLang, llama.cpp, Ollama, Text
+//! Generation Inference, LiteLLM), else those of the providers' error references and of the answers that people
+//! reported in the issues of clients.
 
 use std::sync::LazyLock;
 
@@ -59,7 +59,7 @@ pub(super) const GENERAL: &[(&str, Meaning)] = &[
     ("not_found_error", Meaning::Mend(Fix::Model)),
 ];
 
-/// What a status means where no word says more.
+/// Returns the meaning of a status where no word says more.
 pub(super) fn by_status(status: u16) -> Meaning {
     match status {
         // Servers that check what they get before they read it answer 422.
@@ -78,7 +78,7 @@ pub(super) fn by_status(status: u16) -> Meaning {
     }
 }
 
-/// What a sentence says.
+/// Message of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     /// One thing, whatever its numbers.
@@ -220,7 +220,7 @@ static READY: LazyLock<Vec<(Regex, Says)>> = LazyLock::new(|| {
     SENTENCES.iter().map(ready).collect()
 });
 
-/// What `text` says, if a sentence of the table is in it.
+/// Returns the message of `text`, if a sentence of the table is in it.
 pub(super) fn by_sentence(text: &str) -> Option<Meaning> {
     READY.iter().find_map(|(sentence, says)| Some(says.meaning(&sentence.captures(text)?)))
 }
@@ -255,7 +255,7 @@ impl Says {
     }
 }
 
-/// A number of tokens that a reply can be held to.
+/// Returns a number of tokens that a reply can be held to.
 fn tokens(most: u64) -> Option<u32> {
     u32::try_from(most).ok().filter(|most| *most > 0)
 }

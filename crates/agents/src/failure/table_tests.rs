@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::*;
 
-/// What an answer is expected to be.
+/// Verdict that an answer should get.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Is {
+enum LimitKind {
     TooLong,
     /// With the limit that it says.
     ReplyTooLong(Option<u32>),
@@ -16,24 +16,25 @@ enum Is {
     Other,
 }
 
-fn judged(code: u16, body: &str) -> Is {
+fn judged(code: u16, body: &str) -> LimitKind {
     let now = "2026-11-29T12:00:00Z".parse().expect("a time");
     let verdict = match code {
-        200 => judge(Failed::InStream { body }, now),
-        status => judge(Failed::Status { status, headers: &BTreeMap::new(), body }, now),
+        200 => judge(ExchangeFailure::InStream { body }, now),
+        status => judge(ExchangeFailure::Status { status, headers: &BTreeMap::new(), body }, now),
     };
     match verdict {
-        Verdict::TooLong { .. } => Is::TooLong,
-        Verdict::ReplyTooLong { most, .. } => Is::ReplyTooLong(most),
-        Verdict::Unclear { .. } => Is::Unclear,
-        Verdict::Retry { .. } | Verdict::Unreadable { .. } | Verdict::Operator { .. } | Verdict::Refused { .. } => {
-            Is::Other
-        }
+        FailureVerdict::TooLong { .. } => LimitKind::TooLong,
+        FailureVerdict::ReplyTooLong { most, .. } => LimitKind::ReplyTooLong(most),
+        FailureVerdict::Unclear { .. } => LimitKind::Unclear,
+        FailureVerdict::Retry { .. }
+        | FailureVerdict::Unreadable { .. }
+        | FailureVerdict::Operator { .. }
+        | FailureVerdict::Refused { .. } => LimitKind::Other,
     }
 }
 
 #[track_caller]
-fn check(rows: &[(&str, u16, String, Is)]) {
+fn check(rows: &[(&str, u16, String, LimitKind)]) {
     for (who, code, body, expected) in rows {
         assert_eq!(judged(*code, body), *expected, "{who}: {code} {body}");
     }
@@ -70,7 +71,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             "Anthropic",
             400,
             anthropic(invalid, "prompt is too long: 213462 tokens > 200000 maximum"),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Anthropic, with the reply",
@@ -80,16 +81,16 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "input length and `max_tokens` exceed context limit: 199211 + 16384 > 200000, decrease input length \
                  or `max_tokens` and try again",
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Anthropic, bytes",
             413,
             anthropic("request_too_large", "Request exceeds the maximum size"),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
-        ("Anthropic, the proxy before it", 413, PAGE.to_owned(), Is::TooLong),
-        ("a proxy without a word", 413, String::new(), Is::TooLong),
+        ("Anthropic, the proxy before it", 413, PAGE.to_owned(), LimitKind::TooLong),
+        ("a proxy without a word", 413, String::new(), LimitKind::TooLong),
         (
             "OpenAI",
             400,
@@ -97,13 +98,13 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "Your input exceeds the context window of this model. Please adjust your input and try again.",
                 Some("context_length_exceeded"),
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "OpenAI, without a code",
             400,
             openai("Your input exceeds the context window of this model. Please adjust your input and try again.", None),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "OpenAI, a configured limit",
@@ -113,7 +114,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                  Please reduce the length of the messages.",
                 Some("context_length_exceeded"),
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "OpenAI, older models, without a code",
@@ -124,14 +125,14 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                  functions.",
                 None,
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "OpenAI, in the stream",
             200,
             json!({ "error": { "code": "context_length_exceeded", "message": "Your input exceeds the context window" } })
                 .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Gemini",
@@ -139,7 +140,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error": { "code": 400, "status": "INVALID_ARGUMENT", "message":
                 "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575)." } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "vLLM",
@@ -149,7 +150,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                  your prompt contains at least 114689 input tokens, for a total of at least 131073 tokens. Please \
                  reduce the length of the input prompt or the number of requested output tokens.",
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "vLLM 0.16",
@@ -159,7 +160,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                  is only 131072 tokens, resulting in a maximum input length of 114688 tokens. Please reduce the length \
                  of the input prompt. (parameter=input_tokens, value=114689)",
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "vLLM 0.11",
@@ -168,7 +169,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "This model's maximum context length is 32768 tokens. However, your request has 40000 input tokens. \
                  Please reduce the length of the input messages.",
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "vLLM 0.11, with the reply",
@@ -177,7 +178,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "'max_tokens' or 'max_completion_tokens' is too large: 16384. This model's maximum context length is \
                  32768 tokens and your request has 32000 input tokens (16384 > 32768 - 32000).",
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "older vLLM",
@@ -186,7 +187,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "This model's maximum context length is 32768 tokens. However, you requested 46384 tokens (30000 in \
                  the messages, 16384 in the completion). Please reduce the length of the messages or completion.",
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "vLLM's engine",
@@ -195,9 +196,9 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "The decoder prompt (length 16849) is longer than the maximum model length of 16384. Make sure that \
                  `max_model_len` is no smaller than the number of text tokens.",
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
-        ("vLLM without room for a reply", 400, bare("max_tokens must be at least 1, got -4096."), Is::TooLong),
+        ("vLLM without room for a reply", 400, bare("max_tokens must be at least 1, got -4096."), LimitKind::TooLong),
         (
             "SGLang",
             400,
@@ -206,19 +207,19 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                  total of 136384 tokens: 120000 tokens from the input messages and 16384 tokens for the completion. \
                  Please reduce the number of tokens in the input messages or the completion to fit within the limit.",
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "SGLang, the input alone",
             400,
             bare("The input (140000 tokens) is longer than the model's context length (131072 tokens)."),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "SGLang, in the stream",
             200,
             vllm("The input (8391 tokens) is longer than the model's context length (8192 tokens)."),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "llama.cpp",
@@ -226,7 +227,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error": { "code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 8192,
                 "message": "request (9000 tokens) exceeds the available context size (8192 tokens), try increasing it" } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "older llama.cpp",
@@ -234,7 +235,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error": { "code": 400, "type": "invalid_request_error", "message":
                 "the request exceeds the available context size. try increasing the context size or enable context shift" } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Ollama",
@@ -242,7 +243,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "StatusCode": 400, "Status": "400 Bad Request",
                 "error": "prompt too long; exceeded max context length by 100918 tokens" })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Ollama, its compatible API",
@@ -252,7 +253,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                  adjust the context length in settings, or use a model with a longer context length",
                 None,
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "LM Studio",
@@ -261,7 +262,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 loaded with context length of only 45217 tokens, which is not enough. Try to load the model with a \
                 larger context length, or provide a shorter input" })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "LM Studio, in the stream",
@@ -269,13 +270,13 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error": { "message":
                 "The number of tokens to keep from the initial prompt is greater than the context length." } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "LM Studio, its other engine",
             400,
             json!({ "error": "Context size has been exceeded." }).to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "TGI",
@@ -283,7 +284,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error_type": "validation", "error": "Input validation error: `inputs` tokens + `max_new_tokens` \
                 must be <= 16384. Given: 15790 `inputs` tokens and 1024 `max_new_tokens`" })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "TGI, the input alone",
@@ -291,7 +292,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error_type": "validation",
                 "error": "Input validation error: `inputs` must have less than 8191 tokens. Given: 10500" })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Mistral",
@@ -299,20 +300,20 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "object": "error", "type": "invalid_request_message_order", "code": "3051", "message":
                 "Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length" })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Moonshot",
             400,
             openai("Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)", None),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
-        ("Moonshot, bytes", 400, openai("total message size 2306631 exceeds limit 2097152", None), Is::TooLong),
+        ("Moonshot, bytes", 400, openai("total message size 2306631 exceeds limit 2097152", None), LimitKind::TooLong),
         (
             "z.ai",
             400,
             json!({ "error": { "code": "1261", "message": "Prompt exceeds max length" } }).to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "MiniMax",
@@ -320,7 +321,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "type": "error", "error": { "type": "bad_request_error", "http_code": "400",
                 "message": "invalid params, context window exceeds limit (2013)" } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "DashScope",
@@ -328,13 +329,13 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error": { "code": "invalid_parameter_error", "param": null, "type": "invalid_request_error",
                 "message": "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 983616]" } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Groq",
             400,
             openai("Please reduce the length of the messages or completion.", Some("context_length_exceeded")),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Groq, more than a minute has",
@@ -343,7 +344,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "Request too large for model `m` in organization `o` service tier `on_demand` on tokens per minute \
                  (TPM): Limit 6000, Requested 8123, please reduce your message size and try again." } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "xAI",
@@ -351,7 +352,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "code": "Client specified an invalid argument", "error":
                 "This model's maximum prompt length is 131072 but the request contains 537812 tokens." })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "GitHub Copilot",
@@ -359,13 +360,13 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error": { "message": "prompt token count of 391491 exceeds the limit of 128000",
                 "code": "model_max_prompt_tokens_exceeded" } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Together",
             400,
             openai("The input (516368 tokens) is longer than the model's context length (262144 tokens).", None),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Cerebras",
@@ -374,20 +375,20 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "Please reduce the length of the messages or completion. Current length is 140000 while limit is 131072",
                 Some("context_length_exceeded"),
             ),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Bedrock",
             400,
             json!({ "message": "Input is too long for requested model." }).to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Bedrock, of Claude",
             400,
             json!({ "message": "The model returned the following errors: prompt is too long: 213462 tokens > 200000 maximum" })
                 .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "LiteLLM",
@@ -396,7 +397,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError: \
                  OpenAIException - {\"error\":{\"message\":\"Input too long\",\"code\":null}}. Received Model Group=m" } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "LiteLLM, with the cause inside",
@@ -405,7 +406,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                 "litellm.APIError: XException - {\"error\":{\"message\":\"no\",\"code\":\"context_length_exceeded\"}}. \
                  Received Model Group=m" } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "OpenRouter",
@@ -415,7 +416,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
                  (133616 of text input, 16384 in the output). Please reduce the length of either one, or use the \
                  \"middle-out\" transform to compress your prompt automatically." }, "user_id": "u" })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "OpenRouter, with the cause inside",
@@ -423,7 +424,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error": { "code": 400, "message": "Provider returned error", "metadata": { "provider_name": "X",
                 "raw": anthropic("invalid_request_error", "prompt is too long: 213462 tokens > 200000 maximum") } } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "OpenRouter, with a code inside",
@@ -431,7 +432,7 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error": { "code": 400, "message": "Provider returned error", "metadata": { "provider_name": "X",
                 "raw": openai("no", Some("context_length_exceeded")) } } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "OpenRouter, with words inside, in the stream",
@@ -439,21 +440,21 @@ fn a_request_that_is_too_long_is_recognised_whoever_says_it() {
             json!({ "error": { "code": 400, "message": "Provider returned error", "metadata": { "provider_name": "X",
                 "raw": "Input length 131393 exceeds the maximum allowed input length of 131040 tokens." } } })
             .to_string(),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
         (
             "Volcengine",
             400,
             openai("Input exceeds the context limit (1048566 tokens)", Some("InvalidParameter")),
-            Is::TooLong,
+            LimitKind::TooLong,
         ),
-        ("in words alone", 400, "Error: prompt is too long".to_owned(), Is::TooLong),
+        ("in words alone", 400, "Error: prompt is too long".to_owned(), LimitKind::TooLong),
     ]);
 }
 
 #[test]
 fn a_reply_that_may_not_be_so_long_is_told_from_that() {
-    let most = |most| Is::ReplyTooLong(Some(most));
+    let most = |most| LimitKind::ReplyTooLong(Some(most));
     let named = |message: &str| {
         json!({ "error": { "message": message, "type": "invalid_request_error", "param": "max_tokens", "code": null } })
             .to_string()
@@ -622,7 +623,7 @@ fn a_reply_that_may_not_be_so_long_is_told_from_that() {
             .to_string(),
             most(4_096),
         ),
-        ("without a number", 400, named("max_tokens is too large"), Is::ReplyTooLong(None)),
+        ("without a number", 400, named("max_tokens is too large"), LimitKind::ReplyTooLong(None)),
     ]);
 }
 
@@ -633,28 +634,33 @@ fn what_is_about_neither_stays_what_it_was() {
             .to_string()
     };
     check(&[
-        ("a field is missing", 400, anthropic("invalid_request_error", "max_tokens: Field required"), Is::Unclear),
-        ("an odd field", 400, openai("Unsupported parameter: 'max_tokens' is not supported", None), Is::Unclear),
-        ("nothing is said", 400, String::new(), Is::Unclear),
-        ("a page", 400, "<html><body>prompt is too long</body></html>".to_owned(), Is::Unclear),
-        ("a reason in nobody's words", 422, r#"{"detail":"no"}"#.to_owned(), Is::Unclear),
-        ("in the stream", 200, anthropic("invalid_request_error", "no"), Is::Unclear),
-        ("a rate limit", 429, openai("Rate limit reached", Some("rate_limit_exceeded")), Is::Other),
+        (
+            "a field is missing",
+            400,
+            anthropic("invalid_request_error", "max_tokens: Field required"),
+            LimitKind::Unclear,
+        ),
+        ("an odd field", 400, openai("Unsupported parameter: 'max_tokens' is not supported", None), LimitKind::Unclear),
+        ("nothing is said", 400, String::new(), LimitKind::Unclear),
+        ("a page", 400, "<html><body>prompt is too long</body></html>".to_owned(), LimitKind::Unclear),
+        ("a reason in nobody's words", 422, r#"{"detail":"no"}"#.to_owned(), LimitKind::Unclear),
+        ("in the stream", 200, anthropic("invalid_request_error", "no"), LimitKind::Unclear),
+        ("a rate limit", 429, openai("Rate limit reached", Some("rate_limit_exceeded")), LimitKind::Other),
         (
             "Bedrock is busy",
             429,
             r#"{"message":"Too many tokens, please wait before trying again."}"#.to_owned(),
-            Is::Other,
+            LimitKind::Other,
         ),
-        ("a limit inside", 400, wrapped(&anthropic("rate_limit_error", "slow down")), Is::Other),
-        ("no words inside", 400, wrapped("no"), Is::Unclear),
-        ("a known reason", 400, openai("no", Some("invalid_prompt")), Is::Other),
-        ("the key", 401, String::new(), Is::Other),
+        ("a limit inside", 400, wrapped(&anthropic("rate_limit_error", "slow down")), LimitKind::Other),
+        ("no words inside", 400, wrapped("no"), LimitKind::Unclear),
+        ("a known reason", 400, openai("no", Some("invalid_prompt")), LimitKind::Other),
+        ("the key", 401, String::new(), LimitKind::Other),
         (
             "numbers out of range",
             400,
             bare("max_tokens is too large: 9. This model supports at most 99999999999 completion tokens"),
-            Is::ReplyTooLong(None),
+            LimitKind::ReplyTooLong(None),
         ),
     ]);
 }
@@ -664,9 +670,10 @@ fn the_cause_inside_is_shown_and_answers_in_answers_have_an_end() {
     let raw = anthropic("invalid_request_error", "thinking: no");
     let body = json!({ "error": { "code": 400, "message": "Provider returned error", "metadata": { "raw": raw } } });
     let now = "2026-11-29T12:00:00Z".parse().expect("a time");
-    let verdict = judge(Failed::Status { status: 400, headers: &BTreeMap::new(), body: &body.to_string() }, now);
+    let verdict =
+        judge(ExchangeFailure::Status { status: 400, headers: &BTreeMap::new(), body: &body.to_string() }, now);
     let said = "Provider returned error: invalid_request_error: thinking: no (status 400)";
-    assert_eq!(verdict, Verdict::Unclear { why: said.to_owned() });
+    assert_eq!(verdict, FailureVerdict::Unclear { why: said.to_owned() });
     let mut deep = r#"{"error":{"message":"prompt is too long"}}"#.to_owned();
     for _ in 0..50 {
         deep = json!({ "error": { "message": "Provider returned error", "metadata": { "raw": deep } } }).to_string();
@@ -674,5 +681,5 @@ fn the_cause_inside_is_shown_and_answers_in_answers_have_an_end() {
             break;
         }
     }
-    assert_eq!(judged(400, &deep), Is::Unclear);
+    assert_eq!(judged(400, &deep), LimitKind::Unclear);
 }

@@ -2,14 +2,14 @@ use super::*;
 
 const NOW: &str = "1994-11-06T08:49:00Z";
 
-fn status(status: u16, headers: &[(&str, &str)], body: &str) -> Verdict {
+fn status(status: u16, headers: &[(&str, &str)], body: &str) -> FailureVerdict {
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    judge(Failed::Status { status, headers: &headers, body }, NOW.parse().unwrap())
+    judge(ExchangeFailure::Status { status, headers: &headers, body }, NOW.parse().unwrap())
 }
 
-/// What a test expects of a verdict, without its words.
+/// Verdict that a test expects, without its words.
 #[derive(Debug, PartialEq)]
-enum Is {
+enum ExpectedVerdict {
     Busy(Option<u64>),
     Mishap,
     TooLong,
@@ -18,28 +18,30 @@ enum Is {
     Refused,
 }
 
-fn is(verdict: &Verdict) -> Is {
+fn is(verdict: &FailureVerdict) -> ExpectedVerdict {
     match verdict {
-        Verdict::Retry { is_busy: false, .. } => Is::Mishap,
-        Verdict::Retry { is_busy: true, after, .. } => {
-            Is::Busy(after.map(|after| u64::try_from(after.as_millis()).unwrap()))
+        FailureVerdict::Retry { is_busy: false, .. } => ExpectedVerdict::Mishap,
+        FailureVerdict::Retry { is_busy: true, after, .. } => {
+            ExpectedVerdict::Busy(after.map(|after| u64::try_from(after.as_millis()).unwrap()))
         }
-        Verdict::TooLong { .. } => Is::TooLong,
-        Verdict::ReplyTooLong { .. } | Verdict::Unreadable { .. } => panic!("{verdict:?} has a table of its own"),
-        Verdict::Unclear { .. } => Is::Unclear,
-        Verdict::Operator { fix, .. } => Is::Operator(*fix),
-        Verdict::Refused { .. } => Is::Refused,
+        FailureVerdict::TooLong { .. } => ExpectedVerdict::TooLong,
+        FailureVerdict::ReplyTooLong { .. } | FailureVerdict::Unreadable { .. } => {
+            panic!("{verdict:?} has a table of its own")
+        }
+        FailureVerdict::Unclear { .. } => ExpectedVerdict::Unclear,
+        FailureVerdict::Operator { fix, .. } => ExpectedVerdict::Operator(*fix),
+        FailureVerdict::Refused { .. } => ExpectedVerdict::Refused,
     }
 }
 
 #[track_caller]
-fn check(code: u16, body: &str, expected: Is) {
+fn check(code: u16, body: &str, expected: ExpectedVerdict) {
     assert_eq!(is(&status(code, &[], body)), expected, "{code} {body}");
 }
 
 #[track_caller]
-fn check_stream(body: &str, expected: Is) {
-    let verdict = judge(Failed::InStream { body }, NOW.parse().unwrap());
+fn check_stream(body: &str, expected: ExpectedVerdict) {
+    let verdict = judge(ExchangeFailure::InStream { body }, NOW.parse().unwrap());
     assert_eq!(is(&verdict), expected, "{body}");
 }
 
@@ -48,26 +50,26 @@ fn anthropic_errors_are_told_apart() {
     let error = |kind: &str, message: &str| {
         format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#)
     };
-    check(400, &error("invalid_request_error", "max_tokens: Field required"), Is::Unclear);
+    check(400, &error("invalid_request_error", "max_tokens: Field required"), ExpectedVerdict::Unclear);
     check(
         400,
         &error("invalid_request_error", "Your credit balance is too low to access the API."),
-        Is::Operator(Fix::Quota),
+        ExpectedVerdict::Operator(Fix::Quota),
     );
-    check(401, &error("authentication_error", "invalid x-api-key"), Is::Operator(Fix::Key));
-    check(402, &error("billing_error", "no payment"), Is::Operator(Fix::Quota));
-    check(403, &error("permission_error", "not allowed"), Is::Operator(Fix::Permission));
-    check(404, &error("not_found_error", "model: claude-0"), Is::Operator(Fix::Model));
-    check(413, &error("request_too_large", "too large"), Is::TooLong);
-    check(400, &error("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), Is::TooLong);
-    check(429, &error("rate_limit_error", "slow down"), Is::Busy(None));
-    check(500, &error("api_error", "internal"), Is::Mishap);
-    check(504, &error("timeout_error", "too long"), Is::Mishap);
-    check(529, &error("overloaded_error", "Overloaded"), Is::Busy(None));
-    check_stream(&error("overloaded_error", "Overloaded"), Is::Busy(None));
-    check_stream(&error("invalid_request_error", "no"), Is::Unclear);
-    check_stream(&error("authentication_error", "revoked"), Is::Operator(Fix::Key));
-    check_stream(&error("something_new", "?"), Is::Mishap);
+    check(401, &error("authentication_error", "invalid x-api-key"), ExpectedVerdict::Operator(Fix::Key));
+    check(402, &error("billing_error", "no payment"), ExpectedVerdict::Operator(Fix::Quota));
+    check(403, &error("permission_error", "not allowed"), ExpectedVerdict::Operator(Fix::Permission));
+    check(404, &error("not_found_error", "model: claude-0"), ExpectedVerdict::Operator(Fix::Model));
+    check(413, &error("request_too_large", "too large"), ExpectedVerdict::TooLong);
+    check(400, &error("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), ExpectedVerdict::TooLong);
+    check(429, &error("rate_limit_error", "slow down"), ExpectedVerdict::Busy(None));
+    check(500, &error("api_error", "internal"), ExpectedVerdict::Mishap);
+    check(504, &error("timeout_error", "too long"), ExpectedVerdict::Mishap);
+    check(529, &error("overloaded_error", "Overloaded"), ExpectedVerdict::Busy(None));
+    check_stream(&error("overloaded_error", "Overloaded"), ExpectedVerdict::Busy(None));
+    check_stream(&error("invalid_request_error", "no"), ExpectedVerdict::Unclear);
+    check_stream(&error("authentication_error", "revoked"), ExpectedVerdict::Operator(Fix::Key));
+    check_stream(&error("something_new", "?"), ExpectedVerdict::Mishap);
 }
 
 #[test]
@@ -75,29 +77,29 @@ fn openai_errors_are_told_apart() {
     let error = |kind: &str, code: &str| {
         format!(r#"{{"error":{{"message":"text","type":"{kind}","param":null,"code":{code}}}}}"#)
     };
-    check(400, &error("invalid_request_error", r#""context_length_exceeded""#), Is::TooLong);
-    check(401, &error("invalid_request_error", r#""invalid_api_key""#), Is::Operator(Fix::Key));
-    check(401, &error("invalid_request_error", "null"), Is::Operator(Fix::Key));
-    check(403, &error("invalid_request_error", r#""model_not_found""#), Is::Operator(Fix::Model));
-    check(404, &error("invalid_request_error", r#""model_not_found""#), Is::Operator(Fix::Model));
-    check(429, &error("requests", r#""rate_limit_exceeded""#), Is::Busy(None));
-    check(429, &error("insufficient_quota", r#""insufficient_quota""#), Is::Operator(Fix::Quota));
-    check(500, &error("server_error", "null"), Is::Mishap);
-    check_stream(&error("server_error", r#""server_error""#), Is::Mishap);
-    check_stream(&error("invalid_request_error", "null"), Is::Unclear);
+    check(400, &error("invalid_request_error", r#""context_length_exceeded""#), ExpectedVerdict::TooLong);
+    check(401, &error("invalid_request_error", r#""invalid_api_key""#), ExpectedVerdict::Operator(Fix::Key));
+    check(401, &error("invalid_request_error", "null"), ExpectedVerdict::Operator(Fix::Key));
+    check(403, &error("invalid_request_error", r#""model_not_found""#), ExpectedVerdict::Operator(Fix::Model));
+    check(404, &error("invalid_request_error", r#""model_not_found""#), ExpectedVerdict::Operator(Fix::Model));
+    check(429, &error("requests", r#""rate_limit_exceeded""#), ExpectedVerdict::Busy(None));
+    check(429, &error("insufficient_quota", r#""insufficient_quota""#), ExpectedVerdict::Operator(Fix::Quota));
+    check(500, &error("server_error", "null"), ExpectedVerdict::Mishap);
+    check_stream(&error("server_error", r#""server_error""#), ExpectedVerdict::Mishap);
+    check_stream(&error("invalid_request_error", "null"), ExpectedVerdict::Unclear);
     let failed = |code: &str, message: &str| format!(r#"{{"error":{{"code":"{code}","message":"{message}"}}}}"#);
-    check_stream(&failed("server_is_overloaded", "later"), Is::Busy(None));
-    check_stream(&failed("invalid_prompt", "no"), Is::Refused);
-    check_stream(&failed("vector_store_timeout", "late"), Is::Mishap);
-    check_stream(&failed("context_length_exceeded", "Your input exceeds the context window"), Is::TooLong);
+    check_stream(&failed("server_is_overloaded", "later"), ExpectedVerdict::Busy(None));
+    check_stream(&failed("invalid_prompt", "no"), ExpectedVerdict::Refused);
+    check_stream(&failed("vector_store_timeout", "late"), ExpectedVerdict::Mishap);
+    check_stream(&failed("context_length_exceeded", "Your input exceeds the context window"), ExpectedVerdict::TooLong);
     let wait = |words: &str| failed("rate_limit_exceeded", &format!("Rate limit reached. Please try again in {words}"));
-    check_stream(&wait("1.5s. Visit us."), Is::Busy(Some(1_500)));
-    check_stream(&wait("28ms."), Is::Busy(Some(28)));
-    check_stream(&wait("20 seconds"), Is::Busy(Some(20_000)));
-    check_stream(&wait("1m30s"), Is::Busy(Some(90_000)));
-    check_stream(&wait("a while"), Is::Busy(None));
+    check_stream(&wait("1.5s. Visit us."), ExpectedVerdict::Busy(Some(1_500)));
+    check_stream(&wait("28ms."), ExpectedVerdict::Busy(Some(28)));
+    check_stream(&wait("20 seconds"), ExpectedVerdict::Busy(Some(20_000)));
+    check_stream(&wait("1m30s"), ExpectedVerdict::Busy(Some(90_000)));
+    check_stream(&wait("a while"), ExpectedVerdict::Busy(None));
     let large = "Request too large for gpt-x on tokens per min (TPM): Limit 9, Requested 10.";
-    check(429, &failed("rate_limit_exceeded", large), Is::TooLong);
+    check(429, &failed("rate_limit_exceeded", large), ExpectedVerdict::TooLong);
 }
 
 #[test]
@@ -106,52 +108,71 @@ fn errors_of_vertex_ai_are_told_apart() {
     let error = |status: &str, message: &str| format!(r#"[{{"error":{{"message":"{message}","status":"{status}"}}}}]"#);
     let model = "projects/p/locations/l/publishers/anthropic/models/m";
     let refused = format!("Project `1` is not allowed to use Publisher Model `{model}`");
-    check(400, &error("FAILED_PRECONDITION", &refused), Is::Operator(Fix::Permission));
+    check(400, &error("FAILED_PRECONDITION", &refused), ExpectedVerdict::Operator(Fix::Permission));
     let missing = format!("Publisher Model `{model}` was not found or your project does not have access to it.");
-    check(404, &error("NOT_FOUND", &missing), Is::Operator(Fix::Model));
-    check(401, &error("UNAUTHENTICATED", "Request had invalid authentication credentials."), Is::Operator(Fix::Key));
+    check(404, &error("NOT_FOUND", &missing), ExpectedVerdict::Operator(Fix::Model));
+    check(
+        401,
+        &error("UNAUTHENTICATED", "Request had invalid authentication credentials."),
+        ExpectedVerdict::Operator(Fix::Key),
+    );
     let quota = "Quota exceeded for aiplatform.googleapis.com/online_prediction_requests_per_base_model";
-    check(429, &error("RESOURCE_EXHAUSTED", quota), Is::Busy(None));
+    check(429, &error("RESOURCE_EXHAUSTED", quota), ExpectedVerdict::Busy(None));
 }
 
 #[test]
 fn errors_of_compatible_servers_are_told_apart() {
     // xAI, whose error is a text beside a code in words.
     let xai = |error: &str| format!(r#"{{"code":"Client specified an invalid argument","error":"{error}"}}"#);
-    check(400, &xai("Incorrect API key provided: xa***y."), Is::Operator(Fix::Key));
+    check(400, &xai("Incorrect API key provided: xa***y."), ExpectedVerdict::Operator(Fix::Key));
     let spent = "Your team t has either used all available credits or reached its monthly spending limit.";
-    check(403, &xai(spent), Is::Operator(Fix::Quota));
-    check(429, &xai(spent), Is::Operator(Fix::Quota));
-    check(400, &xai("This model's maximum prompt length is 9 but the request contains 10 tokens."), Is::TooLong);
-    check(400, &xai("something else"), Is::Unclear);
+    check(403, &xai(spent), ExpectedVerdict::Operator(Fix::Quota));
+    check(429, &xai(spent), ExpectedVerdict::Operator(Fix::Quota));
+    check(
+        400,
+        &xai("This model's maximum prompt length is 9 but the request contains 10 tokens."),
+        ExpectedVerdict::TooLong,
+    );
+    check(400, &xai("something else"), ExpectedVerdict::Unclear);
     // OpenRouter and vLLM, with a status for a code; the older vLLM has no `error` around it.
     let numbered = |code: u16| format!(r#"{{"error":{{"code":{code},"message":"text"}}}}"#);
-    check_stream(&numbered(429), Is::Busy(None));
-    check_stream(&numbered(502), Is::Mishap);
-    check_stream(&numbered(402), Is::Operator(Fix::Quota));
-    check_stream(&numbered(7), Is::Mishap);
-    check(502, &numbered(400), Is::Mishap);
-    check_stream(r#"{"object":"error","message":"text","type":"BadRequestError","code":400}"#, Is::Unclear);
+    check_stream(&numbered(429), ExpectedVerdict::Busy(None));
+    check_stream(&numbered(502), ExpectedVerdict::Mishap);
+    check_stream(&numbered(402), ExpectedVerdict::Operator(Fix::Quota));
+    check_stream(&numbered(7), ExpectedVerdict::Mishap);
+    check(502, &numbered(400), ExpectedVerdict::Mishap);
+    check_stream(
+        r#"{"object":"error","message":"text","type":"BadRequestError","code":400}"#,
+        ExpectedVerdict::Unclear,
+    );
     let full = "This model's maximum context length is 9 tokens. However, you requested 10 tokens.";
-    check(400, &format!(r#"{{"object":"error","message":"{full}","code":400}}"#), Is::TooLong);
+    check(400, &format!(r#"{{"object":"error","message":"{full}","code":400}}"#), ExpectedVerdict::TooLong);
     // Groq.
     let groq =
         r#"{"error":{"message":"text","type":"invalid_request_error","code":"tool_use_failed","status_code":400}}"#;
-    check(400, groq, Is::Mishap);
-    check_stream(groq, Is::Mishap);
-    check(413, r#"{"error":{"message":"Request too large for model `m`","code":"rate_limit_exceeded"}}"#, Is::TooLong);
+    check(400, groq, ExpectedVerdict::Mishap);
+    check_stream(groq, ExpectedVerdict::Mishap);
+    check(
+        413,
+        r#"{"error":{"message":"Request too large for model `m`","code":"rate_limit_exceeded"}}"#,
+        ExpectedVerdict::TooLong,
+    );
     // llama.cpp, its two forms; LM Studio; Ollama.
     let llama = |kind: &str| {
         format!(
             r#"{{"error":{{"code":400,"message":"the request exceeds the available context size","type":"{kind}"}}}}"#
         )
     };
-    check(400, &llama("exceed_context_size_error"), Is::TooLong);
-    check_stream(&llama("invalid_request_error"), Is::TooLong);
+    check(400, &llama("exceed_context_size_error"), ExpectedVerdict::TooLong);
+    check_stream(&llama("invalid_request_error"), ExpectedVerdict::TooLong);
     let kept = "The number of tokens to keep from the initial prompt is greater than the context length.";
-    check_stream(&format!(r#"{{"error":{{"message":"{kept}"}},"message":"{kept}"}}"#), Is::TooLong);
-    check_stream(r#"{"error":"an error was encountered while running the model"}"#, Is::Mishap);
-    check(404, r#"{"error":{"message":"model `m` not found","type":"not_found_error"}}"#, Is::Operator(Fix::Model));
+    check_stream(&format!(r#"{{"error":{{"message":"{kept}"}},"message":"{kept}"}}"#), ExpectedVerdict::TooLong);
+    check_stream(r#"{"error":"an error was encountered while running the model"}"#, ExpectedVerdict::Mishap);
+    check(
+        404,
+        r#"{"error":{"message":"model `m` not found","type":"not_found_error"}}"#,
+        ExpectedVerdict::Operator(Fix::Model),
+    );
 }
 
 #[test]
@@ -166,32 +187,40 @@ fn gemini_errors_are_told_apart() {
             r#"{{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{{"quotaId":"{id}"}}]}},{delay}"#
         )
     };
-    check(400, &error(400, "INVALID_ARGUMENT", reason), Is::Operator(Fix::Key));
-    check(400, &error(400, "INVALID_ARGUMENT", ""), Is::Unclear);
-    check(403, &error(403, "PERMISSION_DENIED", ""), Is::Operator(Fix::Permission));
-    check(404, &error(404, "NOT_FOUND", ""), Is::Operator(Fix::Model));
-    check(429, &error(429, "RESOURCE_EXHAUSTED", delay), Is::Busy(Some(13_500)));
-    check(429, &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerMinutePerProject")), Is::Busy(Some(13_500)));
-    check(429, &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerDayPerProject")), Is::Operator(Fix::Quota));
-    check(503, &error(503, "UNAVAILABLE", ""), Is::Busy(None));
-    check(503, &format!("[{}]", error(503, "UNAVAILABLE", "")), Is::Busy(None));
-    check_stream(&error(503, "UNAVAILABLE", ""), Is::Busy(None));
-    check_stream(&error(429, "RESOURCE_EXHAUSTED", delay), Is::Busy(Some(13_500)));
-    check_stream(&error(500, "INTERNAL", ""), Is::Mishap);
-    check(400, &format!("[{}]", error(400, "INVALID_ARGUMENT", reason)), Is::Operator(Fix::Key));
+    check(400, &error(400, "INVALID_ARGUMENT", reason), ExpectedVerdict::Operator(Fix::Key));
+    check(400, &error(400, "INVALID_ARGUMENT", ""), ExpectedVerdict::Unclear);
+    check(403, &error(403, "PERMISSION_DENIED", ""), ExpectedVerdict::Operator(Fix::Permission));
+    check(404, &error(404, "NOT_FOUND", ""), ExpectedVerdict::Operator(Fix::Model));
+    check(429, &error(429, "RESOURCE_EXHAUSTED", delay), ExpectedVerdict::Busy(Some(13_500)));
+    check(
+        429,
+        &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerMinutePerProject")),
+        ExpectedVerdict::Busy(Some(13_500)),
+    );
+    check(
+        429,
+        &error(429, "RESOURCE_EXHAUSTED", &quota("RequestsPerDayPerProject")),
+        ExpectedVerdict::Operator(Fix::Quota),
+    );
+    check(503, &error(503, "UNAVAILABLE", ""), ExpectedVerdict::Busy(None));
+    check(503, &format!("[{}]", error(503, "UNAVAILABLE", "")), ExpectedVerdict::Busy(None));
+    check_stream(&error(503, "UNAVAILABLE", ""), ExpectedVerdict::Busy(None));
+    check_stream(&error(429, "RESOURCE_EXHAUSTED", delay), ExpectedVerdict::Busy(Some(13_500)));
+    check_stream(&error(500, "INTERNAL", ""), ExpectedVerdict::Mishap);
+    check(400, &format!("[{}]", error(400, "INVALID_ARGUMENT", reason)), ExpectedVerdict::Operator(Fix::Key));
 }
 
 #[test]
 fn without_a_word_the_status_decides() {
     for body in ["", "<html>Bad Gateway</html>", "null", "[]", r#""text""#, r#"{"error":"text"}"#] {
-        check(502, body, Is::Mishap);
-        check(408, body, Is::Mishap);
-        check(503, body, Is::Busy(None));
-        check(501, body, Is::Refused);
-        check(418, body, Is::Refused);
-        check(302, body, Is::Refused);
-        check(401, body, Is::Operator(Fix::Key));
-        check_stream(body, Is::Mishap);
+        check(502, body, ExpectedVerdict::Mishap);
+        check(408, body, ExpectedVerdict::Mishap);
+        check(503, body, ExpectedVerdict::Busy(None));
+        check(501, body, ExpectedVerdict::Refused);
+        check(418, body, ExpectedVerdict::Refused);
+        check(302, body, ExpectedVerdict::Refused);
+        check(401, body, ExpectedVerdict::Operator(Fix::Key));
+        check_stream(body, ExpectedVerdict::Mishap);
     }
 }
 
@@ -214,31 +243,31 @@ fn the_wait_is_read_in_every_form() {
         (&[("retry-after", "")], None),
         (&[], None),
     ] {
-        assert_eq!(wait(headers), Is::Busy(expected), "{headers:?}");
+        assert_eq!(wait(headers), ExpectedVerdict::Busy(expected), "{headers:?}");
     }
 }
 
 #[test]
 fn a_server_may_overrule_its_status_but_not_its_word() {
     let with = |code, value, body| is(&status(code, &[("x-should-retry", value)], body));
-    assert_eq!(with(400, "true", ""), Is::Mishap);
-    assert_eq!(with(429, "true", ""), Is::Busy(None));
-    assert_eq!(with(503, "false", ""), Is::Refused);
-    assert_eq!(with(401, "false", ""), Is::Operator(Fix::Key));
-    assert_eq!(with(429, "true", r#"{"error":{"code":"insufficient_quota"}}"#), Is::Operator(Fix::Quota));
+    assert_eq!(with(400, "true", ""), ExpectedVerdict::Mishap);
+    assert_eq!(with(429, "true", ""), ExpectedVerdict::Busy(None));
+    assert_eq!(with(503, "false", ""), ExpectedVerdict::Refused);
+    assert_eq!(with(401, "false", ""), ExpectedVerdict::Operator(Fix::Key));
+    assert_eq!(with(429, "true", r#"{"error":{"code":"insufficient_quota"}}"#), ExpectedVerdict::Operator(Fix::Quota));
 }
 
 #[test]
 fn a_break_is_worth_another_attempt_and_says_whether_something_had_come() {
     for (had_content, said) in [(false, "no reply came: reset"), (true, "the reply broke off: reset")] {
-        let verdict = judge(Failed::Broken { had_content, why: "reset" }, NOW.parse().unwrap());
-        assert_eq!(verdict, Verdict::Retry { is_busy: false, after: None, why: said.to_owned() });
+        let verdict = judge(ExchangeFailure::Broken { had_content, why: "reset" }, NOW.parse().unwrap());
+        assert_eq!(verdict, FailureVerdict::Retry { is_busy: false, after: None, why: said.to_owned() });
     }
     for (had_content, said) in [(false, "no reply came: no index"), (true, "the reply can't be used: no index")] {
-        let verdict = judge(Failed::Unreadable { had_content, why: "no index" }, NOW.parse().unwrap());
+        let verdict = judge(ExchangeFailure::Unreadable { had_content, why: "no index" }, NOW.parse().unwrap());
         assert_eq!(verdict.into_failure("Example", "KEY").kind, adjutant_ports::FailureKind::Unreadable, "{said}");
-        let verdict = judge(Failed::Unreadable { had_content, why: "no index" }, NOW.parse().unwrap());
-        assert_eq!(verdict, Verdict::Unreadable { why: said.to_owned() });
+        let verdict = judge(ExchangeFailure::Unreadable { had_content, why: "no index" }, NOW.parse().unwrap());
+        assert_eq!(verdict, FailureVerdict::Unreadable { why: said.to_owned() });
     }
 }
 
@@ -260,6 +289,6 @@ fn a_failure_says_what_happened_and_what_to_do() {
 #[test]
 fn a_long_body_is_cut_between_characters() {
     let (long, shown) = ("é".repeat(600), "é".repeat(MESSAGE_CHARS_MAX));
-    let expected = Verdict::Retry { is_busy: false, after: None, why: format!("{shown}… (status 502)") };
+    let expected = FailureVerdict::Retry { is_busy: false, after: None, why: format!("{shown}… (status 502)") };
     assert_eq!(status(502, &[], &long), expected);
 }

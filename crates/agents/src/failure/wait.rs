@@ -13,7 +13,7 @@ use jiff::fmt::rfc2822;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
-use super::said::Said;
+use super::said::ErrorBody;
 
 /// The longest wait that is told apart from a longer one: a year.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -23,11 +23,11 @@ const EPOCH_SECONDS_MIN: f64 = 1e9;
 /// The same for milliseconds.
 const EPOCH_MILLISECONDS_MIN: f64 = 1e12;
 
-/// How long an answer asks to wait. The headers that are meant for it come first, then what the error says, and
-/// last, after a rate limit (`is_limited`), when the limits start anew.
+/// Returns the wait that an answer asks for. The headers made for it come first, then the error's text, and last, after
+/// a rate limit (`is_limited`), the time at which the limits reset.
 pub(super) fn asked(
     headers: &BTreeMap<String, String>,
-    said: &Said,
+    said: &ErrorBody,
     is_limited: bool,
     now: Timestamp,
 ) -> Option<Duration> {
@@ -54,9 +54,9 @@ fn retry_after(headers: &BTreeMap<String, String>, now: Timestamp) -> Option<Dur
     })
 }
 
-/// When the limits start anew: of those that are used up the last, else, where none is known to be, the first,
-/// since an attempt that comes too early costs little. OpenAI and its kin have `x-ratelimit-reset-requests: 6m0s`
-/// beside `x-ratelimit-remaining-requests: 0`, Anthropic `anthropic-ratelimit-tokens-reset` with a date.
+/// Returns the time until the limits reset. Of those that are used up the last counts; if none is known to be, the
+/// first, since an attempt that comes too early costs little. OpenAI and its kin have `x-ratelimit-reset-requests:
+/// 6m0s` beside `x-ratelimit-remaining-requests: 0`, Anthropic `anthropic-ratelimit-tokens-reset` with a date.
 fn reset(headers: &BTreeMap<String, String>, now: Timestamp) -> Option<Duration> {
     let resets = headers.iter().filter(|(name, _)| name.contains("ratelimit") && name.contains("reset"));
     let waits: Vec<(bool, Duration)> = resets
@@ -70,7 +70,7 @@ fn reset(headers: &BTreeMap<String, String>, now: Timestamp) -> Option<Duration>
     used_up.or_else(|| waits.iter().map(|(_, wait)| *wait).filter(|wait| !wait.is_zero()).min())
 }
 
-/// The value of such a header: a length, seconds, a time since 1970, or a date.
+/// Returns the value of such a header: a length, seconds, a time since 1970, or a date.
 fn moment(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(number) = value.parse::<f64>() {
@@ -105,7 +105,8 @@ const BEFORE_A_TIME: &[&str] = &[
     "retry after ",
 ];
 
-/// How long a sentence asks to wait: `Please try again in 1m2.5s`, `retry after 20 seconds`, `resets at 16:00`.
+/// Returns the wait that a sentence asks for: `Please try again in 1m2.5s`, `retry after 20 seconds`, `resets at
+/// 16:00`.
 fn in_sentence(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.to_lowercase();
     let behind = |words: &str| {
@@ -116,14 +117,14 @@ fn in_sentence(text: &str, now: Timestamp) -> Option<Duration> {
     length.or_else(|| BEFORE_A_TIME.iter().find_map(|words| time_of_day(behind(words)?, now)))
 }
 
-/// A length of time that is the whole of `text`.
+/// Returns a length of time that is the whole of `text`.
 fn length(text: &str) -> Option<Duration> {
     let text = text.trim().to_lowercase();
     let (length, rest) = leading_length(&text)?;
     rest.trim().is_empty().then_some(length)
 }
 
-/// The length of time that `text` begins with. A number without a unit is one of seconds, unless a time of day
+/// Returns the length of time that `text` begins with. A number without a unit is one of seconds, unless a time of day
 /// or a date goes on behind it.
 fn begin_length(text: &str) -> Option<Duration> {
     let text = ["about ", "approximately ", "another ", "at least "]
@@ -137,7 +138,7 @@ fn begin_length(text: &str) -> Option<Duration> {
     is_over.then(|| seconds(number)).flatten()
 }
 
-/// The length of time that `text` begins with, made of numbers with units, and what follows it.
+/// Returns the length of time that `text` begins with, made of numbers with units, and what follows it.
 fn leading_length(text: &str) -> Option<(Duration, &str)> {
     let mut sum: Option<Duration> = None;
     let mut rest = text;
@@ -177,7 +178,7 @@ fn leading_number(text: &str) -> Option<(&str, &str)> {
     (digits > 0).then(|| text.split_at(digits + fraction))
 }
 
-/// How long it is to the time that `text` begins with: `16:00`, `4:30 pm (europe/berlin)`, `2026-11-29
+/// Returns the time left until the one that `text` begins with: `16:00`, `4:30 pm (europe/berlin)`, `2026-11-29
 /// 16:00:00 utc`, `2026-11-29t16:00:00z`. A time without a date is the next one; one without a zone is UTC.
 fn time_of_day(text: &str, now: Timestamp) -> Option<Duration> {
     let (date, rest) = match leading_date(text) {
@@ -225,7 +226,7 @@ fn leading_digits(text: &str) -> Option<(i8, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-/// The zone that `text` begins with: UTC if it names none, `None` if it names one that nobody knows.
+/// Returns the zone that `text` begins with: UTC if it names none, `None` if it names an unknown one.
 fn leading_zone(text: &str) -> Option<TimeZone> {
     let text = text.trim_start();
     let (text, is_named) = text.strip_prefix('(').map_or((text, false), |inner| (inner, true));
@@ -248,7 +249,7 @@ const SHORT_ZONES: &[&str] = &[
     "kst", "hkt", "sgt", "aest", "aedt",
 ];
 
-/// Whether a word behind a time is no zone, but how its sentence goes on.
+/// Returns true if a word behind a time is no zone, but the sentence going on.
 fn is_ordinary_word(name: &str) -> bool {
     let is_zone = name.starts_with(['+', '-'])
         || name.contains('/')
@@ -268,7 +269,7 @@ fn leading_offset(text: &str) -> Option<Offset> {
     Offset::from_seconds(sign * (hours * 60 + minutes) * 60).ok()
 }
 
-/// A number of seconds, which may have a fraction; `None` if it is no length of time.
+/// Returns a number of seconds, which may have a fraction; `None` if it is no length of time.
 fn seconds(text: &str) -> Option<Duration> {
     let seconds: f64 = text.trim().parse().ok()?;
     // Longer than any length of time is at least as long as the longest.

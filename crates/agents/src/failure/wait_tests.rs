@@ -1,4 +1,4 @@
-//! How long answers ask to wait, in all the forms in which providers say it.
+//! Tests of the waits that answers ask for, in all the forms that providers use.
 
 use serde_json::json;
 
@@ -9,8 +9,8 @@ const NOW: &str = "2026-11-29T12:00:00Z";
 
 fn waits(status: u16, headers: &[(&str, &str)], body: &str) -> Option<u64> {
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    match judge(Failed::Status { status, headers: &headers, body }, NOW.parse().expect("a time")) {
-        Verdict::Retry { after, .. } => after.map(|after| u64::try_from(after.as_millis()).expect("a wait")),
+    match judge(ExchangeFailure::Status { status, headers: &headers, body }, NOW.parse().expect("a time")) {
+        FailureVerdict::Retry { after, .. } => after.map(|after| u64::try_from(after.as_millis()).expect("a wait")),
         other => panic!("no attempt follows: {other:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What each model of Gemini takes of effort and of a budget for thinking.
+//! Effort and budget for thinking that each model of Gemini takes.
 //!
 //! From the provider's page on thinking: levels from Gemini 3 on, budgets with 2.5; one request has one of the two. The
 //! budgets for an effort are those that its page on compatibility with OpenAI names for `reasoning_effort`.
@@ -8,16 +8,16 @@ use adjutant_core::effort::Effort;
 use super::model;
 use crate::api::{Levels, TO_HIGH, Terms, level, note_on_effort, note_on_tokens};
 
-/// What is sent, and what is told of it.
+/// Settings that are sent, and the notes on them.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Sent {
-    pub(super) amount: Amount,
+pub(super) struct GeminiEffort {
+    pub(super) amount: ThinkingAmount,
     pub(super) notes: Vec<String>,
 }
 
-/// How much a model is asked to think.
+/// Amount of thinking that a request asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Amount {
+pub(super) enum ThinkingAmount {
     /// As much as it sees fit.
     #[default]
     Unsaid,
@@ -29,15 +29,15 @@ pub(super) enum Amount {
 const BUDGETS: &[(&str, u32, u32)] =
     &[("gemini-2.5-pro", 128, 32_768), ("gemini-2.5-flash-lite", 512, 24_576), ("gemini-2.5", 1, 24_576)];
 
-/// What is sent on these terms.
-pub(super) fn of(terms: &Terms<'_>) -> Sent {
-    let (model, mut sent) = (terms.model, Sent::default());
+/// Returns the settings to send on these terms.
+pub(super) fn of(terms: &Terms<'_>) -> GeminiEffort {
+    let (model, mut sent) = (terms.model, GeminiEffort::default());
     let name = model.strip_prefix("models/").unwrap_or(model);
     let (effort, tokens) = (terms.thinking.effort, terms.thinking.tokens);
     if let Some((_, least, most)) = BUDGETS.iter().find(|(begin, ..)| name.starts_with(begin)) {
         if let Some(budget) = tokens.or(effort.map(|effort| budget(effort, *most))) {
             let within = budget.clamp(*least, *most);
-            sent.amount = Amount::Budget(within);
+            sent.amount = ThinkingAmount::Budget(within);
             if tokens.is_some() && within != budget {
                 let why = format!("{model} takes {least} to {most}");
                 sent.notes.push(format!("{within} thinking_tokens are sent, not {budget}: {why}"));
@@ -51,7 +51,7 @@ pub(super) fn of(terms: &Terms<'_>) -> Sent {
     if let Some(effort) = effort {
         let level = level(levels(name), effort);
         sent.notes.extend(note_on_effort(model, effort, level));
-        sent.amount = level.map_or(Amount::Unsaid, Amount::Level);
+        sent.amount = level.map_or(ThinkingAmount::Unsaid, ThinkingAmount::Level);
     }
     if tokens.is_some() {
         sent.notes.push(note_on_tokens(model));
@@ -82,16 +82,16 @@ mod tests {
     use crate::api::Thinking;
 
     #[track_caller]
-    fn check(model: &str, effort: Option<Effort>, tokens: Option<u32>, expected: (Amount, usize)) {
+    fn check(model: &str, effort: Option<Effort>, tokens: Option<u32>, expected: (ThinkingAmount, usize)) {
         let terms = Terms { thinking: Thinking { effort, tokens }, ..Terms::new(model, 16_384) };
-        let Sent { amount, notes } = of(&terms);
+        let GeminiEffort { amount, notes } = of(&terms);
         assert_eq!((amount, notes.len()), expected, "{model}: {notes:?}");
     }
 
     #[test]
     fn each_model_gets_what_it_takes_and_the_rest_is_told() {
-        use Amount::{Budget, Level, Unsaid};
         use Effort::{High, Low, Max, Medium};
+        use ThinkingAmount::{Budget, Level, Unsaid};
         check("gemini-3.8-flash", Some(Medium), None, (Level("medium"), 0));
         check("models/gemini-3.8-flash", Some(Max), None, (Level("high"), 1));
         check("gemini-3.8-flash", Some(High), Some(100), (Level("high"), 1));

@@ -4,8 +4,8 @@
 //! and calls are kept with the reply and sent back where they stood. A call of another model has none: where a model
 //! insists on one, the word that the API has for calls without a signature is sent instead.
 //!
-//! Begin with [`Gemini`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`VertexGemini`] is the same API on
-//! Google's Vertex AI.
+//! Begin with [`Gemini`]; `request.rs` writes what is sent, `stream.rs` reads what comes. [`VertexGemini`] is the same
+//! API on Google's Vertex AI.
 
 mod effort;
 mod model;
@@ -17,8 +17,8 @@ use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
 use crate::api::vertex::PublisherBase;
-use crate::api::{Reading, Terms, Wire, authorization};
-use stream::Fold;
+use crate::api::{ReplyReader, Terms, Wire, authorization};
+use stream::GeminiFold;
 
 /// The adapter's word in a brief.
 pub const ADAPTER_ID: &str = "gemini";
@@ -34,7 +34,7 @@ pub const BASE_URL_VARIABLE: &str = "GOOGLE_GEMINI_BASE_URL";
 /// models. The peer's default is not served any more.
 pub const MODEL_DEFAULT: &str = "gemini-3.8-flash";
 
-/// Where the API is if nothing else is said; `/v1beta/models/...` follows.
+/// Default base URL; `/v1beta/models/...` follows.
 pub const BASE_URL: &str = "https://generativelanguage.googleapis.com";
 
 /// The field of a part that carries the signature of the thinking which led to it.
@@ -77,8 +77,8 @@ impl Wire for Gemini {
         effort::of(terms).notes
     }
 
-    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
-        Box::new(Fold::new(turn.turn, names::changed(&turn.tools)))
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn ReplyReader> {
+        Box::new(GeminiFold::new(turn.turn, names::changed(&turn.tools)))
     }
 }
 
@@ -89,7 +89,7 @@ pub struct VertexGemini {
 }
 
 impl VertexGemini {
-    /// As it is spoken at this place.
+    /// Returns the format as it is spoken at this place.
     pub(crate) fn at(place: &PublisherBase) -> Self {
         Self { has_project: place.has_project }
     }
@@ -126,7 +126,7 @@ impl Wire for VertexGemini {
         Gemini.notes(terms)
     }
 
-    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn ReplyReader> {
         Gemini.reading(turn)
     }
 }

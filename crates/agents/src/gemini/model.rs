@@ -1,26 +1,26 @@
-//! What a model's name says: where it is in the API, and what it takes.
+//! Facts that a model's name tells: its place in the API, and what it takes.
 
 use crate::api::path_name;
 
-/// The model's path below the version of the API, such as `models/gemini-3.8-flash`. A name with a folder of
+/// Returns the model's path below the version of the API, such as `models/gemini-3.8-flash`. A name with a folder of
 /// its own, such as `tunedModels/mine`, stays as it is; what a path can't have is encoded.
 pub(super) fn resource(model: &str) -> String {
     let is_whole = ["models/", "tunedModels/"].iter().any(|folder| model.starts_with(folder));
     format!("{}{}", if is_whole { "" } else { "models/" }, path_name(model))
 }
 
-/// Whether thoughts may be asked for. Models before Gemini 2.5 refuse a request that does, and so do those of
-/// the Gemma family.
+/// Returns true if thoughts may be asked for. Models before Gemini 2.5 and those of the Gemma family refuse such a
+/// request.
 pub(super) fn thinks(model: &str) -> bool {
     !is_of(model, &["gemini-1", "gemini-2.0", "gemma", "learnlm"])
 }
 
-/// Whether the model insists on a signature with the calls of a turn: all from Gemini 3 on do.
+/// Returns true if the model insists on a signature with the calls of a turn: all from Gemini 3 on do.
 pub(super) fn insists_on_signatures(model: &str) -> bool {
     !is_of(model, &["gemini-1", "gemini-2", "gemma", "learnlm"])
 }
 
-/// Whether the model is of one of the families. A name that is not known is taken for a newer one.
+/// Returns true if the model is of one of the families. A name that is not known is taken for a newer one.
 fn is_of(model: &str, families: &[&str]) -> bool {
     let name = model.strip_prefix("models/").unwrap_or(model);
     families.iter().any(|family| name.starts_with(family))

@@ -7,13 +7,13 @@ use adjutant_core::tool::ToolSpec;
 
 use crate::api::wire_name;
 
-/// The tools' own names by the names that the API knows them by, where these differ.
+/// Returns the tools' own names by the names that the API knows them by, where these differ.
 pub(super) fn changed(tools: &[ToolSpec]) -> BTreeMap<String, String> {
     let changed = tools.iter().map(|tool| (of(&tool.name), tool.name.clone()));
     changed.filter(|(wire, own)| wire != own).collect()
 }
 
-/// The name that the API knows a tool by; two names stay two.
+/// Returns the name that the API knows a tool by; two names stay two.
 pub(super) fn of(name: &str) -> String {
     let wire = wire_name(name);
     if wire.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') {
@@ -23,7 +23,7 @@ pub(super) fn of(name: &str) -> String {
     wire_name(&format!("tool {name}"))
 }
 
-/// The id of a call as the provider gave it; `None` for one that was made here.
+/// Returns the id of a call as the provider gave it; `None` for one that was made here.
 pub(super) fn given_id(call_id: &str) -> Option<&str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let made = call_id.strip_prefix("call_").and_then(|numbers| numbers.split_once('_'));
@@ -33,7 +33,7 @@ pub(super) fn given_id(call_id: &str) -> Option<&str> {
     }
 }
 
-/// The id of a call that came without one: the same whenever the same reply is read.
+/// Returns the id of a call that came without one: the same whenever the same reply is read.
 pub(super) fn made_id(turn: u32, number: usize) -> String {
     format!("call_{turn}_{number}")
 }

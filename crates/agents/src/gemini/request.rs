@@ -9,17 +9,17 @@ use adjutant_core::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
-use super::effort::{self, Amount};
+use super::effort::{self, ThinkingAmount};
 use super::{SIGNATURE, model, names};
-use crate::api::parts::{Marks, Piece, pieces};
+use crate::api::parts::{PartMarks, ReplyPiece, pieces};
 use crate::api::{Terms, has_words};
 
-/// What the API takes as the signature of a call that the model's provider did not sign, from its page on
+/// Value that the API accepts as the signature of a call that the model's provider did not sign, from its page on
 /// thought signatures.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// The body of the request that asks for a reply on these terms. `has_ids` says whether calls and their results have
-/// the ids that the provider gave them.
+/// Returns the body of the request that asks for a reply on these terms. `has_ids` says whether calls and their results
+/// have the ids that the provider gave them.
 pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>, has_ids: bool) -> Value {
     let model = terms.model;
     let mut body = json!({});
@@ -40,9 +40,11 @@ pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>, has_ids: bool) -> V
     if model::thinks(model) {
         body["generationConfig"]["thinkingConfig"] = json!({ "includeThoughts": true });
         match effort::of(terms).amount {
-            Amount::Unsaid => {}
-            Amount::Level(level) => body["generationConfig"]["thinkingConfig"]["thinkingLevel"] = json!(level),
-            Amount::Budget(tokens) => body["generationConfig"]["thinkingConfig"]["thinkingBudget"] = json!(tokens),
+            ThinkingAmount::Unsaid => {}
+            ThinkingAmount::Level(level) => body["generationConfig"]["thinkingConfig"]["thinkingLevel"] = json!(level),
+            ThinkingAmount::Budget(tokens) => {
+                body["generationConfig"]["thinkingConfig"]["thinkingBudget"] = json!(tokens)
+            }
         }
     }
     body
@@ -57,7 +59,7 @@ fn function(spec: &ToolSpec) -> Value {
     })
 }
 
-/// What is written with calls and their results besides their names.
+/// Fields that are written with calls and their results besides their names.
 #[derive(Debug, Clone, Copy)]
 struct Marked {
     /// A signature with the first call of each step, whoever made it.
@@ -66,8 +68,8 @@ struct Marked {
     ids: bool,
 }
 
-/// What one side says in a row.
-struct Content<'a> {
+/// Consecutive messages of one side.
+struct GeminiContent<'a> {
     role: &'static str,
     parts: Vec<Value>,
     /// Of a model's content, the ids of its calls.
@@ -76,10 +78,10 @@ struct Content<'a> {
     results: Vec<(&'a str, Value)>,
 }
 
-/// The contents, those of one role in a row merged, since the API takes turns. The results come first in
+/// Returns the contents, those of one role in a row merged, since the API takes turns. The results come first in
 /// theirs, in the order of the calls: a result is found by its name and place where the call had no id.
 fn contents(messages: &[Arc<OutgoingMessage>], marked: Marked) -> Vec<Value> {
-    let mut merged: Vec<Content<'_>> = Vec::new();
+    let mut merged: Vec<GeminiContent<'_>> = Vec::new();
     for message in messages {
         let content = content(message, marked);
         match merged.last_mut() {
@@ -95,7 +97,7 @@ fn contents(messages: &[Arc<OutgoingMessage>], marked: Marked) -> Vec<Value> {
     let mut asked: Vec<&str> = Vec::new();
     let mut contents = Vec::new();
     for content in merged {
-        let Content { role, parts, calls, mut results } = content;
+        let GeminiContent { role, parts, calls, mut results } = content;
         results.sort_by_key(|(id, _)| asked.iter().position(|call| call == id).unwrap_or(usize::MAX));
         let parts: Vec<Value> = results.into_iter().map(|(_, result)| result).chain(parts).collect();
         contents.push(json!({ "role": role, "parts": parts }));
@@ -104,18 +106,18 @@ fn contents(messages: &[Arc<OutgoingMessage>], marked: Marked) -> Vec<Value> {
     contents
 }
 
-/// Who speaks, and the parts of what is said.
-fn content(message: &OutgoingMessage, marked: Marked) -> Content<'_> {
-    let mut content = Content { role: "user", parts: Vec::new(), calls: Vec::new(), results: Vec::new() };
+/// Returns the role of a message, and the parts of its content.
+fn content(message: &OutgoingMessage, marked: Marked) -> GeminiContent<'_> {
+    let mut content = GeminiContent { role: "user", parts: Vec::new(), calls: Vec::new(), results: Vec::new() };
     match &message.role {
         OutgoingRole::User => content.parts.extend(has_words(&message.text).then(|| text(&message.text))),
         OutgoingRole::Assistant => {
             content.role = "model";
             for piece in pieces(message) {
                 let (mut part, marks) = match piece {
-                    Piece::Text(piece, marks) if has_words(piece) || !marks.is_empty() => (text(piece), marks),
-                    Piece::Text(..) => continue,
-                    Piece::Call(made, mut marks) => {
+                    ReplyPiece::Text(piece, marks) if has_words(piece) || !marks.is_empty() => (text(piece), marks),
+                    ReplyPiece::Text(..) => continue,
+                    ReplyPiece::Call(made, mut marks) => {
                         // The first call of a step carries the signature for all.
                         if marked.signatures && content.calls.is_empty() && !marks.contains_key(SIGNATURE) {
                             marks.insert(SIGNATURE.to_owned(), json!(UNSIGNED));
@@ -123,7 +125,7 @@ fn content(message: &OutgoingMessage, marked: Marked) -> Content<'_> {
                         content.calls.push(&made.call_id);
                         (call(made, marked), marks)
                     }
-                    Piece::Whole(part) => (part, Marks::new()),
+                    ReplyPiece::Whole(part) => (part, PartMarks::new()),
                 };
                 marks.into_iter().for_each(|(name, mark)| part[name] = mark);
                 content.parts.push(part);

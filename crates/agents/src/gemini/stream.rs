@@ -1,10 +1,10 @@
 //! Folds the events of the Gemini API into a reply.
 //!
-//! In: one event after another, each a response of its own with the next parts. Out: what each means for
-//! whoever waits, and the reply. The format has no mark of the end: a reply is whole when a reason for its
-//! end has come, and what follows that, such as the last counts, is read as long as the stream goes on.
-//! Parts and fields that this version does not know are skipped; a part that it knows and can't read ends
-//! the reading, since text or a call would be missing.
+//! In: one event after another, each a response of its own with the next parts. Out: the meaning of each for the
+//! caller, and the reply. The format has no mark of the end: a reply is whole when a reason for its end has come, and
+//! what follows that, such as the last counts, is read as long as the stream goes on. Parts and fields that this
+//! version does not know are skipped; a part that it knows and can't read ends the reading, since text or a call would
+//! be missing.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::{Value, json};
 
 use super::{SIGNATURE, names};
-use crate::api::parts::{Marks, Parts};
-use crate::api::{Reading, Step};
+use crate::api::parts::{PartMarks, ReplyParts};
+use crate::api::{ReplyReader, StreamStep};
 use crate::sse;
 
 /// The reply as far as it has come.
 #[derive(Debug)]
-pub(super) struct Fold {
+pub(super) struct GeminiFold {
     /// The number of the turn, for the ids of calls that come without one.
     turn: u32,
     /// The tools' own names by their changed ones.
@@ -27,38 +27,39 @@ pub(super) struct Fold {
     text: String,
     calls: Vec<ToolCall>,
     thinking: String,
-    /// What came, in order: pieces of the text, calls, and signed thinking.
-    parts: Vec<Part>,
+    /// Parts in the order in which they came: pieces of the text, calls, and signed thinking.
+    parts: Vec<ReplyPart>,
     usage: Option<Usage>,
-    end: Option<End>,
+    end: Option<ReplyEnd>,
 }
 
-/// What a part of the reply is, and its signature if it has one.
+/// Part of the reply, with its signature if it has one.
 #[derive(Debug)]
-enum Part {
+enum ReplyPart {
     Text { from: usize, to: usize, signature: Option<Value> },
     Call { place: usize, signature: Option<Value> },
     Thinking(Value),
 }
 
-/// Why nothing more comes.
+/// Reason why nothing more comes.
 #[derive(Debug)]
-enum End {
+enum ReplyEnd {
     /// The reply is whole. The reason, if it is one that is known here.
     Whole(Option<Stop>),
     /// The provider or its model declined; in which words.
     Declined(String),
 }
 
-impl Fold {
-    /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
+impl GeminiFold {
+    /// Creates a fold to which nothing has come yet. `names` has the tools' own names by those that the request gave
+    /// them.
     pub(super) fn new(turn: u32, names: BTreeMap<String, String>) -> Self {
         let (text, thinking) = (String::new(), String::new());
         Self { turn, names, text, calls: Vec::new(), thinking, parts: Vec::new(), usage: None, end: None }
     }
 }
 
-impl Reading for Fold {
+impl ReplyReader for GeminiFold {
     fn has_content(&self) -> bool {
         !self.thinking.is_empty() || !self.text.is_empty() || !self.calls.is_empty()
     }
@@ -67,17 +68,17 @@ impl Reading for Fold {
         self.end.is_some()
     }
 
-    fn read(&mut self, event: &sse::Event) -> Step {
+    fn read(&mut self, event: &sse::SseEvent) -> StreamStep {
         if event.event == "error" {
-            return Step::Failed(event.data.clone());
+            return StreamStep::Failed(event.data.clone());
         }
         let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
-            return Step::Unreadable("an event that is no JSON".to_owned());
+            return StreamStep::Unreadable("an event that is no JSON".to_owned());
         };
         // An error may come as the streams without events have it, in an array.
         let data = data.get(0).unwrap_or(&data);
         if data.get("error").is_some() {
-            return Step::Failed(event.data.clone());
+            return StreamStep::Failed(event.data.clone());
         }
         if data["usageMetadata"].is_object() {
             // Vertex AI has this without any count, too.
@@ -85,18 +86,18 @@ impl Reading for Fold {
         }
         if let Some(reason) = data["promptFeedback"]["blockReason"].as_str() {
             let said = data["promptFeedback"]["blockReasonMessage"].as_str();
-            self.end = Some(End::Declined(worded(&format!("the prompt was blocked: {reason}"), said)));
+            self.end = Some(ReplyEnd::Declined(worded(&format!("the prompt was blocked: {reason}"), said)));
         }
         // One reply is asked for, so it is the first candidate.
         let step = match self.parts(&data["candidates"][0]["content"]["parts"]) {
             Ok(step) => step,
-            Err(why) => return Step::Unreadable(why),
+            Err(why) => return StreamStep::Unreadable(why),
         };
         let candidate = &data["candidates"][0];
         if let Some(reason) = candidate["finishReason"].as_str() {
             match end(reason, candidate["finishMessage"].as_str()) {
                 Ok(end) => self.end = Some(end),
-                Err(why) => return Step::Unreadable(why),
+                Err(why) => return StreamStep::Unreadable(why),
             }
         }
         step
@@ -107,20 +108,22 @@ impl Reading for Fold {
         let Self { text, thinking, calls, usage, end, .. } = *self;
         let by_content = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
         match end {
-            Some(End::Declined(why)) => {
+            Some(ReplyEnd::Declined(why)) => {
                 let (calls, provider_data, stop) = (Vec::new(), None, Stop::Refusal);
                 Reply { text: why, thinking, calls, provider_data, usage, stop }
             }
-            Some(End::Whole(Some(stop))) => Reply { text, thinking, calls, provider_data, usage, stop },
-            Some(End::Whole(None)) | None => Reply { text, thinking, calls, provider_data, usage, stop: by_content },
+            Some(ReplyEnd::Whole(Some(stop))) => Reply { text, thinking, calls, provider_data, usage, stop },
+            Some(ReplyEnd::Whole(None)) | None => {
+                Reply { text, thinking, calls, provider_data, usage, stop: by_content }
+            }
         }
     }
 }
 
-impl Fold {
+impl GeminiFold {
     /// Takes in the parts of one event. What is shown is its text, else its thoughts: few events have both,
     /// and thoughts are no part of the reply.
-    fn parts(&mut self, parts: &Value) -> Result<Step, String> {
+    fn parts(&mut self, parts: &Value) -> Result<StreamStep, String> {
         let (mut text, mut thoughts) = (String::new(), String::new());
         for part in parts.as_array().map(Vec::as_slice).unwrap_or_default() {
             if let Some(piece) = part.get("text") {
@@ -129,7 +132,7 @@ impl Fold {
                     thoughts.push_str(piece);
                     // A summary is for people; what is signed is the provider's.
                     if part.get(SIGNATURE).is_some() {
-                        self.parts.push(Part::Thinking(part.clone()));
+                        self.parts.push(ReplyPart::Thinking(part.clone()));
                     }
                 } else {
                     text.push_str(piece);
@@ -138,15 +141,15 @@ impl Fold {
             } else if let Some(call) = part.get("functionCall") {
                 let call = self.call(call)?;
                 let signature = part.get(SIGNATURE).cloned();
-                self.parts.push(Part::Call { place: self.calls.len(), signature });
+                self.parts.push(ReplyPart::Call { place: self.calls.len(), signature });
                 self.calls.push(call);
             }
         }
         self.thinking.push_str(&thoughts);
         Ok(match (text.is_empty(), thoughts.is_empty()) {
-            (false, _) => Step::Show(Delta::Text(text)),
-            (true, false) => Step::Show(Delta::Thinking(thoughts)),
-            (true, true) => Step::Nothing,
+            (false, _) => StreamStep::Show(Delta::Text(text)),
+            (true, false) => StreamStep::Show(Delta::Thinking(thoughts)),
+            (true, true) => StreamStep::Nothing,
         })
     }
 
@@ -156,21 +159,21 @@ impl Fold {
         self.text.push_str(piece);
         match (self.parts.last_mut(), signature) {
             (_, None) if piece.is_empty() => {}
-            (Some(Part::Text { to, signature: None, .. }), None) => *to = self.text.len(),
-            _ => self.parts.push(Part::Text { from, to: self.text.len(), signature: signature.cloned() }),
+            (Some(ReplyPart::Text { to, signature: None, .. }), None) => *to = self.text.len(),
+            _ => self.parts.push(ReplyPart::Text { from, to: self.text.len(), signature: signature.cloned() }),
         }
     }
 
     fn wanted_back(&self) -> Option<Value> {
-        let marks = |signature: &Option<Value>| -> Marks {
+        let marks = |signature: &Option<Value>| -> PartMarks {
             signature.iter().map(|signature| (SIGNATURE.to_owned(), signature.clone())).collect()
         };
-        let mut parts = Parts::default();
+        let mut parts = ReplyParts::default();
         for part in &self.parts {
             match part {
-                Part::Text { from, to, signature } => parts.text(*from..*to, marks(signature)),
-                Part::Call { place, signature } => parts.call(*place, marks(signature)),
-                Part::Thinking(part) => parts.whole(part.clone()),
+                ReplyPart::Text { from, to, signature } => parts.text(*from..*to, marks(signature)),
+                ReplyPart::Call { place, signature } => parts.call(*place, marks(signature)),
+                ReplyPart::Thinking(part) => parts.whole(part.clone()),
             }
         }
         parts.kept()
@@ -194,7 +197,7 @@ impl Fold {
     }
 }
 
-/// The counts in the normal form. Each event has all of them so far; what it leaves out is unknown.
+/// Returns the counts in the normal form. Each event has all of them so far; what it leaves out is unknown.
 fn usage(counts: &Value) -> Option<Usage> {
     let count = |name: &str| counts[name].as_u64();
     let (cached, thoughts) = (count("cachedContentTokenCount"), count("thoughtsTokenCount"));
@@ -215,14 +218,14 @@ fn usage(counts: &Value) -> Option<Usage> {
     Some(usage).filter(|usage| *usage != Usage::default())
 }
 
-/// What the reason of an end means.
+/// Returns the meaning of the reason for an end.
 ///
 /// # Errors
 ///
-/// Why there is no whole reply, although it has ended.
-fn end(reason: &str, said: Option<&str>) -> Result<End, String> {
+/// The reason why there is no whole reply, although it has ended.
+fn end(reason: &str, said: Option<&str>) -> Result<ReplyEnd, String> {
     match reason {
-        "MAX_TOKENS" | "CONTINUATION" => Ok(End::Whole(Some(Stop::MaxTokens))),
+        "MAX_TOKENS" | "CONTINUATION" => Ok(ReplyEnd::Whole(Some(Stop::MaxTokens))),
         "SAFETY"
         | "RECITATION"
         | "LANGUAGE"
@@ -234,7 +237,7 @@ fn end(reason: &str, said: Option<&str>) -> Result<End, String> {
         | "MODEL_ARMOR"
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION" => Ok(End::Declined(worded(reason, said))),
+        | "IMAGE_RECITATION" => Ok(ReplyEnd::Declined(worded(reason, said))),
         // Another attempt may do better: the model wrote something that the provider could not read.
         "MALFORMED_FUNCTION_CALL"
         | "MALFORMED_RESPONSE"
@@ -242,7 +245,7 @@ fn end(reason: &str, said: Option<&str>) -> Result<End, String> {
         | "TOO_MANY_TOOL_CALLS"
         | "MISSING_THOUGHT_SIGNATURE" => Err(worded(reason, said)),
         // `STOP` is also what follows a call. What is not known here ends the reply like it.
-        _ => Ok(End::Whole(None)),
+        _ => Ok(ReplyEnd::Whole(None)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What was said before, in the order and the words that both formats can carry.
+//! Writes the earlier messages, in the order and the words that both formats can carry.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use adjutant_core::tool::ToolCall;
 use adjutant_ports::{OutgoingMessage, OutgoingRole};
 
-/// What the result of a failed call begins with: neither format has a flag for it.
+/// Beginning of the result of a failed call: neither format has a flag for it.
 const ERROR_WORD: &str = "Error: ";
 
-/// The messages in the order that the formats ask for: the results of calls right behind the turn that asked for
-/// them, before anything else is said.
+/// Returns the messages in the order that the formats ask for: the results of calls right behind the turn that asked
+/// for them, before anything else is said.
 pub(super) fn in_order(messages: &[Arc<OutgoingMessage>]) -> Vec<&OutgoingMessage> {
     let mut ordered = Vec::with_capacity(messages.len());
     let mut waiting = Vec::new();
@@ -28,13 +28,13 @@ pub(super) fn in_order(messages: &[Arc<OutgoingMessage>]) -> Vec<&OutgoingMessag
     ordered
 }
 
-/// What came of a call, as the model reads it.
+/// Returns the result of a call, as the model reads it.
 pub(super) fn told(text: &str, is_error: bool) -> Cow<'_, str> {
     if is_error { Cow::Owned(format!("{ERROR_WORD}{text}")) } else { Cow::Borrowed(text) }
 }
 
-/// The arguments of a call as the text of an object, which is all that the formats take; what could not be read is
-/// told in the call's result.
+/// Returns the arguments of a call as the text of an object, which is all that the formats take; what could not be read
+/// is told in the call's result.
 pub(super) fn arguments(call: &ToolCall) -> String {
     if call.args.is_object() { call.args.to_string() } else { "{}".to_owned() }
 }
@@ -47,7 +47,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A request with everything that a turn can have before it.
+    /// Returns a request with everything that a turn can have before it.
     pub(in crate::openai) fn long_request() -> TurnRequest {
         TurnRequest {
             part: String::new(),

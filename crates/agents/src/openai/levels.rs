@@ -1,4 +1,4 @@
-//! Which levels of effort OpenAI's models take.
+//! Levels of effort that OpenAI's models take.
 //!
 //! From the provider's guide on reasoning and the reference of `reasoning.effort`: `xhigh` since GPT-5.2 and 5.1 Codex
 //! Max, `max` since GPT-5.6; the first `pro` models take little else than `high`.
@@ -28,7 +28,7 @@ const ROWS: &[(&str, Levels)] = &[
     ("o1-preview", NO_LEVELS),
 ];
 
-/// The levels of a model. Of a name that is not known, such as that of a deployment, those that all have.
+/// Returns the levels of a model. Of a name that is not known, such as that of a deployment, those that all have.
 pub(super) fn of(model: &str) -> Levels {
     if !thinks(model) {
         return NO_LEVELS;

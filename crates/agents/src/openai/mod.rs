@@ -36,7 +36,7 @@ pub const KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// The variable of the environment that a caller reads OpenAI's base URL from, as the provider's own clients do.
 pub const BASE_URL_VARIABLE: &str = "OPENAI_BASE_URL";
 
-/// Where OpenAI is if nothing else is said; `/responses` or `/chat/completions` follows.
+/// Default base URL of OpenAI; `/responses` or `/chat/completions` follows.
 pub const BASE_URL: &str = "https://api.openai.com/v1";
 
 /// OpenAI's model if none is named. The peer's is `gpt-4o`, which the provider's list of deprecations shuts down
@@ -46,7 +46,7 @@ pub const MODEL_DEFAULT: &str = "gpt-6-luna";
 /// The variable that the key of a compatible server comes from: the peer's.
 pub const COMPAT_KEY_VARIABLE: &str = "OPENAI_COMPAT_API_KEY";
 
-/// The variable that says where it is, and with a fragment what it is, see [`pick`].
+/// The variable with its base URL, and with its kind as the fragment; see [`pick`].
 pub const COMPAT_BASE_URL_VARIABLE: &str = "OPENAI_COMPAT_BASE_URL";
 
 /// The variable that xAI's key comes from, as its documentation has it.
@@ -55,7 +55,7 @@ pub const GROK_KEY_VARIABLE: &str = "XAI_API_KEY";
 /// The variable that another base URL for xAI comes from.
 pub const GROK_BASE_URL_VARIABLE: &str = "XAI_BASE_URL";
 
-/// Where xAI is if nothing else is said.
+/// Default base URL of xAI.
 pub const GROK_BASE_URL: &str = "https://api.x.ai/v1";
 
 /// xAI's model if none is named. The peer's is `grok-2-latest`, which is gone; this is the one that xAI's pages name

@@ -3,11 +3,11 @@
 use adjutant_ports::Usage;
 use serde_json::Value;
 
-/// The counts of an answer, whose fields begin with `input` and `output`, or with the older names `prompt` and
+/// Returns the counts of an answer, whose fields begin with `input` and `output`, or with the older names `prompt` and
 /// `completion`. `None` if nothing was counted.
 ///
-/// The formats count what was read from a cache, or written to one, as input too; the normal form has each
-/// once. Counts that contradict each other are unknown.
+/// The formats count what was read from a cache, or written to one, as input too; the normal form has each once. Counts
+/// that contradict each other are unknown.
 pub(super) fn usage(counts: &Value, input: &str, output: &str) -> Option<Usage> {
     let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64);
     let detail = |of: &str, name: &str| counts.get(format!("{of}_tokens_details")).and_then(|all| number(all, name));
@@ -26,8 +26,9 @@ pub(super) fn usage(counts: &Value, input: &str, output: &str) -> Option<Usage> 
     Some(usage).filter(|usage| *usage != Usage::default())
 }
 
-/// All output. OpenAI counts thinking as output. xAI counts it beside (the example in its reference has 32 tokens
-/// of prompt, 9 of completion, 94 of reasoning and 135 in all), and so do others: the total tells.
+/// Returns the number of all output tokens. OpenAI counts thinking as output. xAI counts it beside (the example in its
+/// reference has 32 tokens of prompt, 9 of completion, 94 of reasoning and 135 in all), and so do others: the total
+/// tells.
 fn output_tokens(input: Option<u64>, said: Option<u64>, thought: Option<u64>, total: Option<u64>) -> Option<u64> {
     let beside = said?.checked_add(thought.unwrap_or(0))?;
     let is_beside = total.is_some() && input.and_then(|input| input.checked_add(beside)) == total;

@@ -8,45 +8,45 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use super::recorder::Masks;
+use super::recorder::RecordingMasks;
 
 /// The version of the format.
 pub const RECORDING_VERSION: u32 = 1;
 
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct RecordingHead {
     /// The version of the format: [`RECORDING_VERSION`].
     pub recording: u32,
     /// The version of the program.
     pub adjutant: String,
-    /// Who answered.
+    /// The adapter that answered.
     pub adapter: String,
     pub model: String,
 }
 
 /// One exchange as it is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Line {
+pub(super) struct ExchangeLine {
     pub turn: u32,
     pub attempt: u32,
     /// The hash of everything that was sent, of which `messages` has only the end.
     pub hash: String,
-    /// How many messages at the beginning are those of the line above.
+    /// Number of messages at the beginning that are those of the line above.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub same: usize,
     /// The messages after these.
-    pub messages: Vec<Arc<Message>>,
+    pub messages: Vec<Arc<RecordedMessage>>,
     /// The names of the tools that were offered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_max: Option<u32>,
-    /// What was shown while the reply came.
+    /// Text shown while the reply came.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shown: Vec<Shown>,
+    pub shown: Vec<ShownText>,
     #[serde(flatten)]
-    pub end: End,
+    pub end: ExchangeEnd,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -56,7 +56,7 @@ fn is_zero(number: &usize) -> bool {
 /// A message that was sent; the standing orders are the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-pub(super) enum Message {
+pub(super) enum RecordedMessage {
     System {
         text: String,
     },
@@ -79,22 +79,22 @@ pub(super) enum Message {
 /// Text that was shown, its pieces joined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Shown {
+pub(super) enum ShownText {
     Text(String),
     Thinking(String),
 }
 
-/// How an exchange ended.
+/// End of an exchange.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum End {
+pub(super) enum ExchangeEnd {
     Reply {
         text: String,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         thinking: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
-        /// What the provider wants back, unless a secret is in it.
+        /// Data that the provider wants back, unless a secret is in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_data: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,16 +111,16 @@ pub(super) enum End {
     },
 }
 
-/// What was sent, with its secrets masked.
+/// Contents of a request, with its secrets masked.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sent {
-    pub messages: Vec<Arc<Message>>,
+pub(super) struct SentRequest {
+    pub messages: Vec<Arc<RecordedMessage>>,
     pub tools: Vec<String>,
 }
 
-impl Sent {
-    pub(super) fn of(request: &TurnRequest, masks: &Masks) -> Self {
-        let system = Message::System { text: masks.text(&request.system) };
+impl SentRequest {
+    pub(super) fn of(request: &TurnRequest, masks: &RecordingMasks) -> Self {
+        let system = RecordedMessage::System { text: masks.text(&request.system) };
         let said = request.messages.iter().map(|message| masked(message, masks));
         Self {
             messages: [system].into_iter().chain(said).map(Arc::new).collect(),
@@ -129,27 +129,27 @@ impl Sent {
         }
     }
 
-    /// The hash of all of it.
+    /// Returns the hash of all of it.
     pub(super) fn hash(&self) -> String {
         let text = serde_json::to_vec(&(&self.messages, &self.tools)).expect("texts and JSON values become JSON");
         content_hash(&text)
     }
 }
 
-fn masked(message: &OutgoingMessage, masks: &Masks) -> Message {
+fn masked(message: &OutgoingMessage, masks: &RecordingMasks) -> RecordedMessage {
     let text = masks.text(&message.text);
     match &message.role {
-        OutgoingRole::User => Message::User { text },
+        OutgoingRole::User => RecordedMessage::User { text },
         OutgoingRole::Assistant => {
-            Message::Assistant { text, calls: message.calls.iter().map(|call| masks.call(call)).collect() }
+            RecordedMessage::Assistant { text, calls: message.calls.iter().map(|call| masks.call(call)).collect() }
         }
         OutgoingRole::Tool { call_id, name, is_error } => {
-            Message::Tool { call_id: masks.text(call_id), name: masks.text(name), is_error: *is_error, text }
+            RecordedMessage::Tool { call_id: masks.text(call_id), name: masks.text(name), is_error: *is_error, text }
         }
     }
 }
 
-impl Shown {
+impl ShownText {
     /// Takes in the next piece: what is of one kind in a row is one text.
     pub(super) fn push(all: &mut Vec<Self>, delta: &Delta) {
         match (delta, all.last_mut()) {
@@ -162,7 +162,7 @@ impl Shown {
     }
 }
 
-/// Why a recording can't be played.
+/// Reason why a recording can't be played.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The file can't be read.
@@ -182,7 +182,7 @@ pub enum ReadError {
     Line {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Fault of the line.
         why: String,
     },
 }
@@ -190,13 +190,13 @@ pub enum ReadError {
 /// One exchange with everything that was sent.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    pub line: Line,
-    pub messages: Vec<Arc<Message>>,
+    pub line: ExchangeLine,
+    pub messages: Vec<Arc<RecordedMessage>>,
 }
 
-/// The head of a recording.
-pub(super) fn head(first_line: &str) -> Result<Head, ReadError> {
-    let head: Head = serde_json::from_str(first_line).map_err(|_| ReadError::NoRecording)?;
+/// Returns the head of a recording.
+pub(super) fn head(first_line: &str) -> Result<RecordingHead, ReadError> {
+    let head: RecordingHead = serde_json::from_str(first_line).map_err(|_| ReadError::NoRecording)?;
     match head.recording {
         RECORDING_VERSION => Ok(head),
         found => Err(ReadError::Version { found }),
@@ -205,14 +205,14 @@ pub(super) fn head(first_line: &str) -> Result<Head, ReadError> {
 
 /// Reads a recording. A last line without its end was being written when the program was killed, and counts
 /// as not written.
-pub(super) fn read(text: &str) -> Result<(Head, Vec<Exchange>), ReadError> {
+pub(super) fn read(text: &str) -> Result<(RecordingHead, Vec<Exchange>), ReadError> {
     let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).zip(1..);
     let (first, _) = lines.next().ok_or(ReadError::NoRecording)?;
     let head = head(first)?;
     let mut exchanges: Vec<Exchange> = Vec::new();
     for (text, number) in lines {
         let bad = |why: String| ReadError::Line { line: number, why };
-        let line: Line = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
+        let line: ExchangeLine = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
         let above = exchanges.last().map(|exchange| exchange.messages.as_slice()).unwrap_or_default();
         let kept = above
             .get(..line.same)

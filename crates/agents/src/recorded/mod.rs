@@ -1,8 +1,8 @@
 //! Records what passes between a run and its agent, and plays it back.
 //!
-//! In: any agent and a file. Out: the same agent, with a line in the file for each exchange; or an agent that
-//! answers from such a file, without whoever answered first. What is recorded has its secrets masked, as the
-//! journal has. It is for reports of faults: whoever gets a recording sees the run that was seen.
+//! In: any agent and a file. Out: the same agent, with a line in the file for each exchange; or an agent that answers
+//! from such a file, without the agent that answered first. Secrets in a recording are masked, as in the journal. It is
+//! for reports of faults: a reader of the recording sees the same run.
 //!
 //! Begin with [`Recording`] and [`RecordedAgent`]; `lines.rs` has the format of the file.
 

@@ -8,8 +8,8 @@ use adjutant_host::text_file;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, TurnRequest};
 
 use super::ADAPTER_ID;
-use super::lines::{self, End, Exchange, Head, Message, ReadError, Sent, Shown};
-use super::recorder::Masks;
+use super::lines::{self, Exchange, ExchangeEnd, ReadError, RecordedMessage, RecordingHead, SentRequest, ShownText};
+use super::recorder::RecordingMasks;
 
 /// The characters that are shown of a message where it differs, and those of them that stand before.
 const EXCERPT_CHARS: usize = 60;
@@ -23,13 +23,13 @@ const RECORDING_BYTES_MAX: u64 = 1 << 30;
 /// Nothing is kept between two turns: a turn is found by its number, so a resumed run plays on.
 pub struct RecordedAgent {
     name: String,
-    head: Head,
+    head: RecordingHead,
     exchanges: Vec<Exchange>,
-    masks: Masks,
+    masks: RecordingMasks,
 }
 
 impl RecordedAgent {
-    /// An agent that plays the recording in the file `path`. `own` has the runtime's own secrets, which are
+    /// Returns an agent that plays the recording in the file `path`. `own` has the runtime's own secrets, which are
     /// masked in what is compared with the recording.
     ///
     /// # Errors
@@ -38,11 +38,11 @@ impl RecordedAgent {
     pub fn read(path: &Path, own: SecretSet) -> Result<Self, ReadError> {
         let text = text_file::read(path, RECORDING_BYTES_MAX).map_err(ReadError::Unreadable)?;
         let (head, exchanges) = lines::read(&text)?;
-        Ok(Self { name: path.display().to_string(), head, exchanges, masks: Masks::new(own) })
+        Ok(Self { name: path.display().to_string(), head, exchanges, masks: RecordingMasks::new(own) })
     }
 
     fn play(&self, request: &TurnRequest, deltas: &(dyn Fn(Delta) + Send + Sync)) -> Result<Reply, AgentFailure> {
-        let sent = Sent::of(request, &self.masks);
+        let sent = SentRequest::of(request, &self.masks);
         let exchange = self.find(request, &sent).map_err(|why| AgentFailure {
             kind: FailureKind::Permanent,
             message: format!("the recording `{}` {why}", self.name),
@@ -51,24 +51,24 @@ impl RecordedAgent {
         })?;
         for shown in exchange.line.shown.clone() {
             deltas(match shown {
-                Shown::Text(text) => Delta::Text(text),
-                Shown::Thinking(text) => Delta::Thinking(text),
+                ShownText::Text(text) => Delta::Text(text),
+                ShownText::Thinking(text) => Delta::Thinking(text),
             });
         }
         match exchange.line.end.clone() {
-            End::Reply { text, thinking, calls, provider_data, usage, stop } => {
+            ExchangeEnd::Reply { text, thinking, calls, provider_data, usage, stop } => {
                 Ok(Reply { text, thinking, calls, provider_data, usage, stop })
             }
-            End::Failure { kind, message, retry_after_ms, output_max } => {
+            ExchangeEnd::Failure { kind, message, retry_after_ms, output_max } => {
                 let retry_after = retry_after_ms.map(Duration::from_millis);
                 Err(AgentFailure { kind, message, retry_after, output_max })
             }
         }
     }
 
-    /// The exchange of a turn: that of the attempt; else of the next one on record, since an attempt that a
+    /// Returns the exchange of a turn: that of the attempt; else of the next one on record, since an attempt that a
     /// kill cut short is not; else of the last, since this run may have been killed more often.
-    fn find(&self, request: &TurnRequest, sent: &Sent) -> Result<&Exchange, String> {
+    fn find(&self, request: &TurnRequest, sent: &SentRequest) -> Result<&Exchange, String> {
         let (turn, attempt) = (request.turn, request.attempt);
         let of_turn = || self.exchanges.iter().filter(|exchange| exchange.line.turn == turn);
         let hash = sent.hash();
@@ -89,8 +89,8 @@ impl RecordedAgent {
     }
 }
 
-/// Where what was sent parts from what is on record, from the first difference on.
-fn difference(recorded: &Exchange, sent: &Sent) -> String {
+/// Describes the first difference between the request and the one on record.
+fn difference(recorded: &Exchange, sent: &SentRequest) -> String {
     let (then, now) = (&recorded.messages, &sent.messages);
     let alike = then.iter().zip(now).take_while(|(then, now)| then == now).count();
     match (then.get(alike), now.get(alike)) {
@@ -108,13 +108,13 @@ fn difference(recorded: &Exchange, sent: &Sent) -> String {
     }
 }
 
-/// A message as one text. The standing orders are message 0.
-fn shown(message: &Message) -> String {
+/// Returns a message as one text. The standing orders are message 0.
+fn shown(message: &RecordedMessage) -> String {
     serde_json::to_string(message).expect("texts and JSON values become JSON")
 }
 
-/// A piece of a message around the character number `at`.
-fn excerpt(message: &Message, at: usize) -> String {
+/// Returns a piece of a message around the character number `at`.
+fn excerpt(message: &RecordedMessage, at: usize) -> String {
     let text = shown(message);
     let from = at.saturating_sub(EXCERPT_CHARS_BEFORE);
     let piece: String = text.chars().skip(from).take(EXCERPT_CHARS).collect();

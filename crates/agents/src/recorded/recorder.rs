@@ -13,12 +13,15 @@ use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::lines::{self, End, Head, Line, Message, RECORDING_VERSION, ReadError, Sent, Shown};
+use super::lines::{
+    self, ExchangeEnd, ExchangeLine, RECORDING_VERSION, ReadError, RecordedMessage, RecordingHead, SentRequest,
+    ShownText,
+};
 
 /// The longest head that is looked for, in bytes: it has a few words.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// What becomes of a file that is there already.
+/// Policy for a file that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// It is an error: nothing is overwritten.
@@ -27,7 +30,7 @@ pub enum Existing {
     Append,
 }
 
-/// Why nothing can be recorded.
+/// Reason why nothing can be recorded.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// There is such a file.
@@ -38,7 +41,7 @@ pub enum OpenError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The file is there and holds something else.
@@ -46,16 +49,16 @@ pub enum OpenError {
     Other {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault of the recording.
         source: ReadError,
     },
 }
 
-/// What is masked before it is written: known shapes, and the values of the runtime's own keys.
+/// Secrets that are masked before anything is written: known shapes, and the values of the runtime's own keys.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Masks(SecretSet);
+pub(super) struct RecordingMasks(SecretSet);
 
-impl Masks {
+impl RecordingMasks {
     pub(super) fn new(own: SecretSet) -> Self {
         Self(own)
     }
@@ -64,13 +67,14 @@ impl Masks {
         self.0.mask(text).into_owned()
     }
 
-    /// What a provider wants back, unless something in it or in the text that it belongs to would be masked.
+    /// Returns the data that a provider wants back, unless something in it or in the text that it belongs to would be
+    /// masked.
     pub(super) fn provider_data(&self, data: &Value, text: &str) -> Option<Value> {
         let is_changed = self.text(text) != text || mask_value_with(data, &self.0).1;
         (!is_changed).then(|| data.clone())
     }
 
-    /// A call with its names and arguments masked, and marked if anything changed.
+    /// Returns a call with its names and arguments masked, and marked if anything changed.
     pub(super) fn call(&self, call: &ToolCall) -> ToolCall {
         let (args, is_changed) = mask_value_with(&call.args, &self.0);
         let masked = ToolCall {
@@ -88,13 +92,13 @@ impl Masks {
 /// A file that exchanges are written to, of one agent or of several.
 #[derive(Clone)]
 pub struct Recording {
-    masks: Masks,
+    masks: RecordingMasks,
     tape: Arc<Mutex<Tape>>,
 }
 
 /// An agent whose exchanges are written down.
 ///
-/// A cancelled turn is not: it says what an operator did, and nothing of the agent.
+/// A cancelled turn is not: it shows an act of the operator, and nothing of the agent.
 pub struct Recorder {
     agent: Arc<dyn Agent>,
     recording: Recording,
@@ -103,21 +107,21 @@ pub struct Recorder {
 struct Tape {
     path: PathBuf,
     file: File,
-    /// What the last line written here was sent.
-    last: Vec<Arc<Message>>,
-    /// Why nothing is written any more.
+    /// Messages of the last line written here.
+    last: Vec<Arc<RecordedMessage>>,
+    /// Reason why nothing is written any more.
     fault: Option<String>,
 }
 
 impl Recording {
-    /// A recording in the file `path`, which is made for its owner alone (mode 0600). `agent` is the one that
+    /// Creates a recording in the file `path`, which is made for its owner alone (mode 0600). `agent` is the one that
     /// its head names, and `own` has the runtime's own secrets.
     ///
     /// # Errors
     ///
     /// [`OpenError`] if the file can't be written, or holds something that is not to be overwritten.
     pub fn open(agent: &dyn Agent, path: &Path, existing: Existing, own: SecretSet) -> Result<Self, OpenError> {
-        let head = Head {
+        let head = RecordingHead {
             recording: RECORDING_VERSION,
             adjutant: env!("CARGO_PKG_VERSION").to_owned(),
             adapter: agent.id().to_owned(),
@@ -142,7 +146,7 @@ impl Recording {
             }
         };
         let tape = Tape { path: path.to_owned(), file, last: Vec::new(), fault: None };
-        Ok(Self { masks: Masks::new(own), tape: Arc::new(Mutex::new(tape)) })
+        Ok(Self { masks: RecordingMasks::new(own), tape: Arc::new(Mutex::new(tape)) })
     }
 
     /// `agent`, recorded here.
@@ -151,7 +155,7 @@ impl Recording {
         Recorder { agent, recording: self.clone() }
     }
 
-    /// Why the recording is not whole, if it isn't: the run went on without it.
+    /// Returns the reason why the recording is incomplete, if it is: the run went on without it.
     pub fn fault(&self) -> Option<String> {
         self.tape().fault.clone()
     }
@@ -160,9 +164,9 @@ impl Recording {
         self.tape.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn record(&self, request: &TurnRequest, shown: Vec<Shown>, result: &Result<Reply, AgentFailure>) {
+    fn record(&self, request: &TurnRequest, shown: Vec<ShownText>, result: &Result<Reply, AgentFailure>) {
         let end = match result {
-            Ok(Reply { text, thinking, calls, provider_data, usage, stop }) => End::Reply {
+            Ok(Reply { text, thinking, calls, provider_data, usage, stop }) => ExchangeEnd::Reply {
                 text: self.masks.text(text),
                 thinking: self.masks.text(thinking),
                 provider_data: provider_data.as_ref().and_then(|data| self.masks.provider_data(data, text)),
@@ -171,7 +175,7 @@ impl Recording {
                 stop: *stop,
             },
             Err(AgentFailure { kind: FailureKind::Cancelled, .. }) => return,
-            Err(AgentFailure { kind, message, retry_after, output_max }) => End::Failure {
+            Err(AgentFailure { kind, message, retry_after, output_max }) => ExchangeEnd::Failure {
                 kind: *kind,
                 message: self.masks.text(message),
                 retry_after_ms: retry_after.map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX)),
@@ -179,13 +183,13 @@ impl Recording {
             },
         };
         let shown = shown.into_iter().map(|shown| match shown {
-            Shown::Text(text) => Shown::Text(self.masks.text(&text)),
-            Shown::Thinking(text) => Shown::Thinking(self.masks.text(&text)),
+            ShownText::Text(text) => ShownText::Text(self.masks.text(&text)),
+            ShownText::Thinking(text) => ShownText::Thinking(self.masks.text(&text)),
         });
-        let sent = Sent::of(request, &self.masks);
+        let sent = SentRequest::of(request, &self.masks);
         let mut tape = self.tape();
         let same = sent.messages.iter().zip(&tape.last).take_while(|(now, before)| now == before).count();
-        let line = Line {
+        let line = ExchangeLine {
             turn: request.turn,
             attempt: request.attempt,
             hash: sent.hash(),
@@ -202,7 +206,7 @@ impl Recording {
 
 impl Tape {
     /// Writes a line, unless one could not be written before: a gap would be played as if nothing were missing.
-    fn write(&mut self, line: &Line, sent: Vec<Arc<Message>>) {
+    fn write(&mut self, line: &ExchangeLine, sent: Vec<Arc<RecordedMessage>>) {
         if self.fault.is_some() {
             return;
         }
@@ -253,7 +257,7 @@ impl Agent for Recorder {
         Box::pin(async move {
             let shown = Mutex::new(Vec::new());
             let show = |delta: Delta| {
-                Shown::push(&mut shown.lock().unwrap_or_else(PoisonError::into_inner), &delta);
+                ShownText::push(&mut shown.lock().unwrap_or_else(PoisonError::into_inner), &delta);
                 deltas(delta);
             };
             let result = self.agent.turn(request, &show, cancel).await;

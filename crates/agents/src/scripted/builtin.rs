@@ -1,7 +1,8 @@
-//! What the scripted agent says when nobody gave it a script: the truth, in the form a session asks for.
+//! Built-in script of the scripted agent, for a run without a script: it tells the truth, in the form that a session
+//! asks for.
 //!
-//! It confirms without pretending to have read the brief, does nothing, and completes with a report that
-//! says so. It never calls a tool.
+//! It confirms without pretending to have read the brief, does nothing, and completes with a report that says so. It
+//! never calls a tool.
 
 use super::script::{Repeat, Script, ScriptTurn};
 
@@ -27,7 +28,7 @@ Nothing was done. No model is connected: these lines come from Adjutant's built-
 - Unresolved: the whole brief.
 - Open: choose a script (or, where one is built, an adapter that speaks to a model) and run the brief again.";
 
-/// The built-in script: a confirmation, then the report for as long as anybody asks.
+/// Returns the built-in script: a confirmation, then the report for as long as anybody asks.
 pub(super) fn script() -> Script {
     let confirmation = ScriptTurn { text: CONFIRMATION.to_owned(), ..ScriptTurn::default() };
     let report = ScriptTurn { text: REPORT.to_owned(), repeat: Repeat::Forever, ..ScriptTurn::default() };

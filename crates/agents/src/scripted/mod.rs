@@ -31,14 +31,14 @@ pub struct ScriptedAgent {
 }
 
 impl ScriptedAgent {
-    /// An agent that plays `script`.
+    /// Creates an agent that plays `script`.
     #[must_use]
     pub fn new(script: Script) -> Self {
         Self { script }
     }
 
-    /// An agent that says that no model is talking, does nothing, and reports that nothing was done: what
-    /// runs when no script is given.
+    /// Returns an agent that says that no model is talking, does nothing, and reports that nothing was done: what runs
+    /// when no script is given.
     #[must_use]
     pub fn builtin() -> Self {
         Self { script: builtin::script() }
@@ -108,7 +108,7 @@ impl Agent for ScriptedAgent {
 }
 
 impl ScriptTurn {
-    /// The reply, as turn `number` of its conversation.
+    /// Returns the reply, as turn `number` of its conversation.
     fn reply(&self, number: usize) -> Reply {
         let calls: Vec<ToolCall> =
             self.calls.iter().enumerate().map(|(index, call)| call.made(number, index + 1)).collect();
@@ -118,7 +118,7 @@ impl ScriptTurn {
 }
 
 impl ScriptCall {
-    /// The call as number `place` of turn `turn`; the two name it where the script does not.
+    /// Returns the call as number `place` of turn `turn`; the two name it where the script does not.
     fn made(&self, turn: usize, place: usize) -> ToolCall {
         ToolCall {
             call_id: self.id.clone().unwrap_or_else(|| format!("call_{turn}_{place}")),
@@ -132,7 +132,7 @@ impl ScriptCall {
 }
 
 impl Fail {
-    /// Whether attempt number `attempt`, from 1, fails.
+    /// Returns true if attempt number `attempt`, from 1, fails.
     fn strikes(&self, attempt: u32) -> bool {
         self.times.is_none_or(|times| attempt <= times)
     }

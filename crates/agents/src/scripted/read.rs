@@ -16,10 +16,10 @@ use adjutant_ports::{FailureKind, Stop, Usage};
 use regex::Regex;
 use thiserror::Error;
 
-use super::node::{Kind, Node};
-use super::script::{DELAY_MS_MAX, Fail, Repeat, Script, ScriptCall, ScriptTurn, Stream, ToolResult, When};
+use super::node::{ScriptNode, ScriptValue};
+use super::script::{DELAY_MS_MAX, Fail, Repeat, Script, ScriptCall, ScriptTurn, TextPieces, ToolResult, When};
 
-/// Why a script can't be played.
+/// Reason why a script can't be played.
 #[derive(Debug, Error)]
 pub enum ScriptError {
     /// The file can't be read.
@@ -27,35 +27,35 @@ pub enum ScriptError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The text is neither YAML nor JSON.
     #[error("{at}: neither YAML nor JSON: {message}")]
     NotADocument {
-        /// Where.
+        /// Place of the fault.
         at: Box<Spot>,
-        /// What the parser said.
+        /// The parser's message.
         message: String,
     },
-    /// A value is not what its place asks for.
+    /// A value is not of the kind that its place needs.
     #[error("{at}: {field} must be {expected}, not {found}")]
     BadValue {
-        /// Where.
+        /// Place of the fault.
         at: Box<Spot>,
-        /// Which value, such as `` `delay_ms` `` or "a turn".
+        /// The value, such as `` `delay_ms` `` or "a turn".
         field: String,
-        /// What it must be.
+        /// Description of a valid value.
         expected: String,
-        /// What it is.
+        /// The value that was found.
         found: String,
     },
     /// A key means nothing in its place.
     #[error("{at}: {holder} has no `{key}`")]
     UnknownKey {
-        /// Where.
+        /// Place of the fault.
         at: Box<Spot>,
-        /// Whose key it is, such as "a turn".
+        /// Holder of the key, such as "a turn".
         holder: &'static str,
         /// The key as it was given.
         key: String,
@@ -65,9 +65,9 @@ pub enum ScriptError {
     /// A key is missing.
     #[error("{at}: {holder} needs {key}")]
     Missing {
-        /// Where.
+        /// Place of the fault.
         at: Box<Spot>,
-        /// What it is missing in, such as "a call".
+        /// Holder that lacks the key, such as "a call".
         holder: &'static str,
         /// The missing key or keys, in words.
         key: &'static str,
@@ -75,14 +75,14 @@ pub enum ScriptError {
     /// Two values contradict each other.
     #[error("{at}: {problem}")]
     Contradiction {
-        /// Where.
+        /// Place of the fault.
         at: Box<Spot>,
-        /// What contradicts what.
+        /// The contradiction, in words.
         problem: &'static str,
     },
 }
 
-/// Where in a script something is.
+/// Place in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
     /// The script's file, as it was named.
@@ -104,7 +104,7 @@ impl fmt::Display for Spot {
 }
 
 impl ScriptError {
-    /// What to do about it, where that can be said.
+    /// Returns advice on how to mend it, where there is any.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -156,8 +156,8 @@ impl Script {
     ///
     /// [`ScriptError`]: the text is not a script.
     pub fn parse(text: &str, file: &str) -> Result<Self, ScriptError> {
-        let mut reader = Reader { file, turn: None };
-        let document = Node::parse(text).map_err(|error| ScriptError::NotADocument {
+        let mut reader = ScriptReader { file, turn: None };
+        let document = ScriptNode::parse(text).map_err(|error| ScriptError::NotADocument {
             at: Box::new(Spot { file: file.to_owned(), line: error.line, turn: None }),
             message: error.message,
         })?;
@@ -171,17 +171,17 @@ impl Script {
 }
 
 /// The turns of a script that are for the whole run, and those for single parts of it.
-type Nodes<'n> = (&'n [Node], Vec<(&'n str, &'n [Node])>);
+type Nodes<'n> = (&'n [ScriptNode], Vec<(&'n str, &'n [ScriptNode])>);
 
 /// Reads values and knows where it stands, for errors.
-struct Reader<'a> {
+struct ScriptReader<'a> {
     file: &'a str,
     turn: Option<usize>,
 }
 
-impl Reader<'_> {
-    /// The turns of a list, each under its number.
-    fn turns(&mut self, nodes: &[Node]) -> Result<Vec<ScriptTurn>, ScriptError> {
+impl ScriptReader<'_> {
+    /// Returns the turns of a list, each under its number.
+    fn turns(&mut self, nodes: &[ScriptNode]) -> Result<Vec<ScriptTurn>, ScriptError> {
         let mut turns = Vec::new();
         for (index, node) in nodes.iter().enumerate() {
             self.turn = Some(index + 1);
@@ -191,17 +191,17 @@ impl Reader<'_> {
         Ok(turns)
     }
 
-    fn turn_nodes<'n>(&self, document: &'n Node) -> Result<Nodes<'n>, ScriptError> {
+    fn turn_nodes<'n>(&self, document: &'n ScriptNode) -> Result<Nodes<'n>, ScriptError> {
         match &document.kind {
-            Kind::Null => Ok((&[], Vec::new())),
-            Kind::List(turns) => Ok((turns, Vec::new())),
-            Kind::Map(_) => {
+            ScriptValue::Null => Ok((&[], Vec::new())),
+            ScriptValue::List(turns) => Ok((turns, Vec::new())),
+            ScriptValue::Map(_) => {
                 let mut turns = None;
                 let mut parts = Vec::new();
                 self.each_entry(document, "a script", TOP_KEYS, |key, node| {
                     match (key, &node.kind) {
                         ("turns", _) => turns = Some(self.list("turns", node)?),
-                        (_parts, Kind::Map(entries)) => {
+                        (_parts, ScriptValue::Map(entries)) => {
                             for (part, node) in entries {
                                 parts.push((part.name.as_str(), self.list(&part.name, node)?));
                             }
@@ -217,17 +217,17 @@ impl Reader<'_> {
                     turns => Ok((turns.unwrap_or_default(), parts)),
                 }
             }
-            Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) => {
+            ScriptValue::Bool(_) | ScriptValue::Number(_) | ScriptValue::Text(_) => {
                 Err(self.bad(document, "a script".to_owned(), "a list of turns, or a map with `turns`"))
             }
         }
     }
 
-    fn turn(&self, node: &Node) -> Result<ScriptTurn, ScriptError> {
-        if let Kind::Text(text) = &node.kind {
+    fn turn(&self, node: &ScriptNode) -> Result<ScriptTurn, ScriptError> {
+        if let ScriptValue::Text(text) = &node.kind {
             return Ok(ScriptTurn { text: text.clone(), ..ScriptTurn::default() });
         }
-        if !matches!(node.kind, Kind::Map(_)) {
+        if !matches!(node.kind, ScriptValue::Map(_)) {
             return Err(self.bad(node, "a turn".to_owned(), "text or a map"));
         }
         let mut turn = ScriptTurn::default();
@@ -252,26 +252,31 @@ impl Reader<'_> {
         })?;
         turn.stream = match (pieces, chars) {
             (Some(_), Some(_)) => return Err(self.contradiction(node, "give `chunks` or `chunk_chars`, not both")),
-            (Some(pieces), None) => Stream::Pieces(pieces),
-            (None, Some(count)) => Stream::Chars(usize::try_from(count).unwrap_or(usize::MAX)),
-            (None, None) => Stream::Words,
+            (Some(pieces), None) => TextPieces::Pieces(pieces),
+            (None, Some(count)) => TextPieces::Chars(usize::try_from(count).unwrap_or(usize::MAX)),
+            (None, None) => TextPieces::Words,
         };
         turn.text = match (text, &turn.stream) {
-            (Some(text), Stream::Pieces(pieces)) if pieces.concat() != text => {
+            (Some(text), TextPieces::Pieces(pieces)) if pieces.concat() != text => {
                 return Err(self.contradiction(node, "`chunks` joined are not `text`; leave `text` out"));
             }
             (Some(text), _) => text,
-            (None, Stream::Pieces(pieces)) => pieces.concat(),
-            (None, Stream::Words | Stream::Chars(_)) => String::new(),
+            (None, TextPieces::Pieces(pieces)) => pieces.concat(),
+            (None, TextPieces::Words | TextPieces::Chars(_)) => String::new(),
         };
         Ok(turn)
     }
 
-    fn calls(&self, key: &str, node: &Node, known: &'static [&'static str]) -> Result<Vec<ScriptCall>, ScriptError> {
+    fn calls(
+        &self,
+        key: &str,
+        node: &ScriptNode,
+        known: &'static [&'static str],
+    ) -> Result<Vec<ScriptCall>, ScriptError> {
         self.list(key, node)?.iter().map(|call| self.call(call, known)).collect()
     }
 
-    fn call(&self, node: &Node, known: &'static [&'static str]) -> Result<ScriptCall, ScriptError> {
+    fn call(&self, node: &ScriptNode, known: &'static [&'static str]) -> Result<ScriptCall, ScriptError> {
         let mut id = None;
         let mut tool = None;
         let mut args = None;
@@ -296,7 +301,7 @@ impl Reader<'_> {
         Ok(ScriptCall { id, tool, args, malformed })
     }
 
-    fn when(&self, node: &Node) -> Result<When, ScriptError> {
+    fn when(&self, node: &ScriptNode) -> Result<When, ScriptError> {
         let mut when = When::default();
         let entries = self.each_entry(node, "`when`", WHEN_KEYS, |key, value| {
             match key {
@@ -315,12 +320,12 @@ impl Reader<'_> {
         Ok(when)
     }
 
-    fn tool_result(&self, node: &Node) -> Result<ToolResult, ScriptError> {
+    fn tool_result(&self, node: &ScriptNode) -> Result<ToolResult, ScriptError> {
         let mut result = ToolResult::default();
         self.each_entry(node, "`tool_result`", TOOL_RESULT_KEYS, |key, value| {
             match (key, &value.kind) {
                 ("tool", _) => result.tool = Some(self.text(key, value)?),
-                (_, Kind::Bool(success)) => result.success = Some(*success),
+                (_, ScriptValue::Bool(success)) => result.success = Some(*success),
                 (_, _) => return Err(self.bad(value, quoted(key), "true or false")),
             }
             Ok(())
@@ -328,7 +333,7 @@ impl Reader<'_> {
         Ok(result)
     }
 
-    fn usage(&self, node: &Node) -> Result<Usage, ScriptError> {
+    fn usage(&self, node: &ScriptNode) -> Result<Usage, ScriptError> {
         let mut usage = Usage::default();
         self.each_entry(node, "`usage`", USAGE_KEYS, |key, value| {
             let tokens = Some(self.whole(key, value, 0..=u64::MAX)?);
@@ -344,7 +349,7 @@ impl Reader<'_> {
         Ok(usage)
     }
 
-    fn fail(&self, node: &Node) -> Result<Fail, ScriptError> {
+    fn fail(&self, node: &ScriptNode) -> Result<Fail, ScriptError> {
         let mut kind = None;
         let mut message = None;
         let mut times = None;
@@ -371,8 +376,8 @@ impl Reader<'_> {
         Ok(Fail { kind, message, times, after_ms, output_max })
     }
 
-    fn repeat(&self, key: &str, node: &Node) -> Result<Repeat, ScriptError> {
-        if node.kind == Kind::Text("forever".to_owned()) {
+    fn repeat(&self, key: &str, node: &ScriptNode) -> Result<Repeat, ScriptError> {
+        if node.kind == ScriptValue::Text("forever".to_owned()) {
             return Ok(Repeat::Forever);
         }
         let times = whole_number(node).filter(|times| *times >= 1);
@@ -380,11 +385,11 @@ impl Reader<'_> {
         Ok(Repeat::Times(usize::try_from(times).unwrap_or(usize::MAX)))
     }
 
-    fn pieces(&self, key: &str, node: &Node) -> Result<Vec<String>, ScriptError> {
+    fn pieces(&self, key: &str, node: &ScriptNode) -> Result<Vec<String>, ScriptError> {
         self.list(key, node)?.iter().map(|piece| self.text("chunks", piece)).collect()
     }
 
-    fn pattern(&self, key: &str, node: &Node) -> Result<Regex, ScriptError> {
+    fn pattern(&self, key: &str, node: &ScriptNode) -> Result<Regex, ScriptError> {
         let text = self.text(key, node)?;
         Regex::new(&text).map_err(|error| {
             let reason = error.to_string();
@@ -393,25 +398,29 @@ impl Reader<'_> {
         })
     }
 
-    fn text(&self, key: &str, node: &Node) -> Result<String, ScriptError> {
+    fn text(&self, key: &str, node: &ScriptNode) -> Result<String, ScriptError> {
         match &node.kind {
-            Kind::Text(text) => Ok(text.clone()),
-            Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::List(_) | Kind::Map(_) => {
-                Err(self.bad(node, quoted(key), TEXT))
-            }
+            ScriptValue::Text(text) => Ok(text.clone()),
+            ScriptValue::Null
+            | ScriptValue::Bool(_)
+            | ScriptValue::Number(_)
+            | ScriptValue::List(_)
+            | ScriptValue::Map(_) => Err(self.bad(node, quoted(key), TEXT)),
         }
     }
 
-    fn list<'n>(&self, key: &str, node: &'n Node) -> Result<&'n [Node], ScriptError> {
+    fn list<'n>(&self, key: &str, node: &'n ScriptNode) -> Result<&'n [ScriptNode], ScriptError> {
         match &node.kind {
-            Kind::List(items) => Ok(items),
-            Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::Map(_) => {
-                Err(self.bad(node, quoted(key), "a list"))
-            }
+            ScriptValue::List(items) => Ok(items),
+            ScriptValue::Null
+            | ScriptValue::Bool(_)
+            | ScriptValue::Number(_)
+            | ScriptValue::Text(_)
+            | ScriptValue::Map(_) => Err(self.bad(node, quoted(key), "a list")),
         }
     }
 
-    fn whole(&self, key: &str, node: &Node, range: RangeInclusive<u64>) -> Result<u64, ScriptError> {
+    fn whole(&self, key: &str, node: &ScriptNode, range: RangeInclusive<u64>) -> Result<u64, ScriptError> {
         whole_number(node).filter(|number| range.contains(number)).ok_or_else(|| {
             let expected = match *range.end() {
                 u64::MAX => format!("a whole number from {}", range.start()),
@@ -421,8 +430,8 @@ impl Reader<'_> {
         })
     }
 
-    fn one_of<T: Copy>(&self, key: &str, node: &Node, words: &[(&str, T)]) -> Result<T, ScriptError> {
-        let found = words.iter().find(|(word, _)| matches!(&node.kind, Kind::Text(text) if text == word));
+    fn one_of<T: Copy>(&self, key: &str, node: &ScriptNode, words: &[(&str, T)]) -> Result<T, ScriptError> {
+        let found = words.iter().find(|(word, _)| matches!(&node.kind, ScriptValue::Text(text) if text == word));
         found.map(|(_, value)| *value).ok_or_else(|| {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             self.bad(node, quoted(key), &format!("one of {}", listed(&known)))
@@ -432,12 +441,12 @@ impl Reader<'_> {
     /// Calls `take` with each entry of a map and returns how many there were.
     fn each_entry<'n>(
         &self,
-        node: &'n Node,
+        node: &'n ScriptNode,
         holder: &'static str,
         known: &'static [&'static str],
-        mut take: impl FnMut(&'static str, &'n Node) -> Result<(), ScriptError>,
+        mut take: impl FnMut(&'static str, &'n ScriptNode) -> Result<(), ScriptError>,
     ) -> Result<usize, ScriptError> {
-        let Kind::Map(entries) = &node.kind else {
+        let ScriptValue::Map(entries) = &node.kind else {
             return Err(self.bad(node, holder.to_owned(), "a map"));
         };
         for (key, value) in entries {
@@ -456,16 +465,16 @@ impl Reader<'_> {
         Box::new(Spot { file: self.file.to_owned(), line, turn: self.turn })
     }
 
-    fn bad(&self, node: &Node, field: String, expected: &str) -> ScriptError {
+    fn bad(&self, node: &ScriptNode, field: String, expected: &str) -> ScriptError {
         let found = node.kind.to_string();
         ScriptError::BadValue { at: self.spot(node.line), field, expected: expected.to_owned(), found }
     }
 
-    fn missing(&self, node: &Node, holder: &'static str, key: &'static str) -> ScriptError {
+    fn missing(&self, node: &ScriptNode, holder: &'static str, key: &'static str) -> ScriptError {
         ScriptError::Missing { at: self.spot(node.line), holder, key }
     }
 
-    fn contradiction(&self, node: &Node, problem: &'static str) -> ScriptError {
+    fn contradiction(&self, node: &ScriptNode, problem: &'static str) -> ScriptError {
         ScriptError::Contradiction { at: self.spot(node.line), problem }
     }
 }
@@ -491,10 +500,14 @@ const FAILURES: &[(&str, FailureKind)] = &[
 /// The longest wait that a script may ask for, in milliseconds: a day.
 const AFTER_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
-fn whole_number(node: &Node) -> Option<u64> {
+fn whole_number(node: &ScriptNode) -> Option<u64> {
     match &node.kind {
-        Kind::Number(number) => number.as_u64(),
-        Kind::Null | Kind::Bool(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => None,
+        ScriptValue::Number(number) => number.as_u64(),
+        ScriptValue::Null
+        | ScriptValue::Bool(_)
+        | ScriptValue::Text(_)
+        | ScriptValue::List(_)
+        | ScriptValue::Map(_) => None,
     }
 }
 
@@ -506,7 +519,7 @@ fn quoted(key: &str) -> String {
     format!("`{key}`")
 }
 
-/// The words in backquotes: "`a`, `b` or `c`".
+/// Returns the words in backquotes: "`a`, `b` or `c`".
 fn listed(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     match quoted.split_last() {

@@ -1,9 +1,8 @@
-//! What a script is, and which of its turns comes next.
+//! Scripts, and the choice of the next turn.
 //!
-//! In: a script and the messages of a request. Out: the turn to play, or none when the script is
-//! exhausted. [`Script::choose`] follows the conversation from its first message at every request, so
-//! the answer depends on the request alone: a run that was killed and resumed by another process plays
-//! on as if nothing had happened.
+//! In: a script and the messages of a request. Out: the turn to play, or `None` when the script is exhausted.
+//! [`Script::choose`] follows the conversation from its first message at every request, so the answer depends on the
+//! request alone: a run that was killed and resumed by another process plays on as if nothing had happened.
 
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ pub(super) struct ScriptTurn {
     pub(super) calls: Vec<ScriptCall>,
     pub(super) when: Option<When>,
     pub(super) usage: Option<Usage>,
-    pub(super) stream: Stream,
+    pub(super) stream: TextPieces,
     pub(super) delay_ms: u64,
     pub(super) fail: Option<Fail>,
     pub(super) stop: Option<Stop>,
@@ -47,7 +46,7 @@ pub(super) struct ScriptCall {
     pub(super) malformed: Option<String>,
 }
 
-/// What must hold for a turn to be taken. All that is given must hold.
+/// Conditions for a turn to be taken. All that are given must hold.
 #[derive(Debug, Clone, Default)]
 pub(super) struct When {
     pub(super) contains: Option<String>,
@@ -63,9 +62,9 @@ pub(super) struct ToolResult {
     pub(super) success: Option<bool>,
 }
 
-/// How the text of a turn arrives.
+/// Pieces in which the text of a turn arrives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum TextPieces {
     /// Word by word: whatever is not space, with the space after it (the peer's way).
     #[default]
     Words,
@@ -82,13 +81,13 @@ pub(super) struct Fail {
     pub(super) message: String,
     /// Absent: every attempt fails.
     pub(super) times: Option<u32>,
-    /// How long it asks to wait before the next attempt; a script has nothing to wait for by itself.
+    /// Wait before the next attempt that the failure asks for; a script has nothing to wait for by itself.
     pub(super) after_ms: u64,
     /// The most tokens that it says a reply may have.
     pub(super) output_max: Option<u32>,
 }
 
-/// How often a turn is taken before the next one comes.
+/// Number of times that a turn is taken before the next one comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
     Times(usize),
@@ -101,50 +100,50 @@ impl Default for Repeat {
     }
 }
 
-/// Where a conversation stands in its script.
+/// Place of a conversation in its script.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct ScriptPlace {
     turn: usize,
     taken: usize,
 }
 
 impl Script {
-    /// The script's name: its file's name without the folder.
+    /// Returns the script's name: its file's name without the folder.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many turns are written down, repetitions not counted.
+    /// Returns the number of turns in the script, without repetitions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.turns.len()
     }
 
-    /// Whether no turn is written down: every reply will be empty.
+    /// Returns true if the script has no turn: every reply will be empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty()
     }
 
-    /// The script of a part of a run: that with the longest name that the part's ends with. A crew's part that none
-    /// is for plays the turns of the whole run, each session where the one before it stopped.
+    /// Returns the script of a part of a run: that with the longest name that the part's ends with. A crew's part that
+    /// none is for plays the turns of the whole run, each session where the one before it stopped.
     pub(super) fn of_part(&self, part: &str) -> Option<Self> {
         let is_for = |name: &str| part == name || part.ends_with(&format!("/{name}"));
         let found = self.parts.iter().filter(|(name, _)| is_for(name)).max_by_key(|(name, _)| name.len());
         found.map(|(_, turns)| Self { name: self.name.clone(), turns: turns.clone(), parts: Vec::new() })
     }
 
-    /// The turn that answers `messages`, with its number in the conversation (from 1); `None` when the
-    /// script is exhausted.
+    /// Returns the turn that answers `messages`, with its number in the conversation (from 1); `None` when the script
+    /// is exhausted.
     ///
-    /// Each reply in `messages` is assigned to its turn first, by the same rule and from what had been said
-    /// before it. A turn whose `when` does not hold is passed over for good.
+    /// Each reply in `messages` is assigned to its turn first, by the same rule and from what had been said before it.
+    /// A turn whose `when` does not hold is passed over for good.
     ///
-    /// Turns that were left out of `messages` count as taken in order: what was said before them is not there to
-    /// be looked at.
+    /// Turns that were left out of `messages` count as taken in order: what was said before them is not there to be
+    /// looked at.
     pub(super) fn choose(&self, left_out: usize, messages: &[Arc<OutgoingMessage>]) -> (usize, Option<&ScriptTurn>) {
-        let mut place = (0..left_out).fold(Place::default(), |place, _| self.after(place));
+        let mut place = (0..left_out).fold(ScriptPlace::default(), |place, _| self.after(place));
         let mut number = left_out + 1;
         let mut heard = 0;
         for (index, message) in messages.iter().enumerate() {
@@ -157,31 +156,31 @@ impl Script {
         (number, self.turns.get(self.at(place, number, &messages[heard..]).turn))
     }
 
-    /// The first place from `place` on whose turn may answer the messages `last`; the end if there is none.
-    fn at(&self, place: Place, number: usize, last: &[Arc<OutgoingMessage>]) -> Place {
+    /// Returns the first place from `place` on whose turn may answer the messages `last`; the end if there is none.
+    fn at(&self, place: ScriptPlace, number: usize, last: &[Arc<OutgoingMessage>]) -> ScriptPlace {
         let fits = |turn: &ScriptTurn| turn.when.as_ref().is_none_or(|when| when.holds(number, last));
         match self.turns.iter().skip(place.turn).position(fits) {
             Some(0) => place,
-            Some(passed) => Place { turn: place.turn + passed, taken: 0 },
-            None => Place { turn: self.turns.len(), taken: 0 },
+            Some(passed) => ScriptPlace { turn: place.turn + passed, taken: 0 },
+            None => ScriptPlace { turn: self.turns.len(), taken: 0 },
         }
     }
 
-    /// The place after the turn at `place` was taken once more.
-    fn after(&self, place: Place) -> Place {
+    /// Returns the place after the turn at `place` was taken once more.
+    fn after(&self, place: ScriptPlace) -> ScriptPlace {
         let taken = place.taken + 1;
         match self.turns.get(place.turn).map(|turn| turn.repeat) {
-            Some(Repeat::Forever) => Place { taken, ..place },
-            Some(Repeat::Times(times)) if taken < times => Place { taken, ..place },
-            Some(Repeat::Times(_)) => Place { turn: place.turn + 1, taken: 0 },
+            Some(Repeat::Forever) => ScriptPlace { taken, ..place },
+            Some(Repeat::Times(times)) if taken < times => ScriptPlace { taken, ..place },
+            Some(Repeat::Times(_)) => ScriptPlace { turn: place.turn + 1, taken: 0 },
             None => place,
         }
     }
 }
 
 impl When {
-    /// Whether everything asked for holds of turn `number` and of `last`, the messages since the agent's
-    /// last reply.
+    /// Returns true if every condition holds for turn `number` and for `last`, the messages since the agent's last
+    /// reply.
     fn holds(&self, number: usize, last: &[Arc<OutgoingMessage>]) -> bool {
         let heard = |fits: &dyn Fn(&OutgoingMessage) -> bool| last.iter().any(|message| fits(message));
         self.turn.is_none_or(|turn| turn == number)
@@ -203,7 +202,7 @@ impl ToolResult {
     }
 }
 
-impl Stream {
+impl TextPieces {
     /// `text` in the pieces in which it arrives; joined they are `text`, and none of them is empty.
     pub(super) fn pieces<'a>(&'a self, text: &'a str) -> Vec<&'a str> {
         match self {
@@ -246,19 +245,19 @@ mod tests {
     #[test]
     fn pieces_are_whole_characters_and_together_the_text() {
         #[track_caller]
-        fn check(stream: Stream, text: &str, expected: &[&str]) {
+        fn check(stream: TextPieces, text: &str, expected: &[&str]) {
             assert_eq!(stream.pieces(text), expected);
             assert_eq!(stream.pieces(text).concat(), text);
         }
-        check(Stream::Words, "", &[]);
-        check(Stream::Words, "one", &["one"]);
-        check(Stream::Words, "one two  three\n\nfour ", &["one ", "two  ", "three\n\n", "four "]);
-        check(Stream::Words, "  indented", &["  ", "indented"]);
-        check(Stream::Words, "größe ☃\u{3000}東京 x", &["größe ", "☃\u{3000}", "東京 ", "x"]);
-        check(Stream::Chars(2), "größe", &["gr", "öß", "e"]);
-        check(Stream::Chars(1), "☃é", &["☃", "é"]);
-        check(Stream::Chars(10), "short", &["short"]);
-        check(Stream::Chars(3), "", &[]);
-        check(Stream::Pieces(vec!["a".into(), String::new(), "b c".into()]), "ab c", &["a", "b c"]);
+        check(TextPieces::Words, "", &[]);
+        check(TextPieces::Words, "one", &["one"]);
+        check(TextPieces::Words, "one two  three\n\nfour ", &["one ", "two  ", "three\n\n", "four "]);
+        check(TextPieces::Words, "  indented", &["  ", "indented"]);
+        check(TextPieces::Words, "größe ☃\u{3000}東京 x", &["größe ", "☃\u{3000}", "東京 ", "x"]);
+        check(TextPieces::Chars(2), "größe", &["gr", "öß", "e"]);
+        check(TextPieces::Chars(1), "☃é", &["☃", "é"]);
+        check(TextPieces::Chars(10), "short", &["short"]);
+        check(TextPieces::Chars(3), "", &[]);
+        check(TextPieces::Pieces(vec!["a".into(), String::new(), "b c".into()]), "ab c", &["a", "b c"]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a scripted agent answers, and that nothing but the request decides it.
+//! Tests that a scripted agent's answer depends on the request alone.
 
 use std::sync::{Arc, Mutex};
 

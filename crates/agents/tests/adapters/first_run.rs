@@ -15,10 +15,10 @@ use adjutant_ports::{Agent, CancellationToken, OutgoingMessage, OutgoingRole, Tu
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-run");
 
-/// What the brief authorizes.
+/// Categories that the brief authorizes.
 const AUTHORIZED: [&str; 2] = ["filesystem_write", "shell_exec"];
 
-/// What a run of the example left behind.
+/// Files that a run of the example left behind.
 struct Left {
     texts: Vec<String>,
     /// Tools in the order they were called, with whether they worked.

@@ -18,7 +18,7 @@ use crate::loopback::{self, HEADS, answer, bind, check_failure, request, serve, 
 
 const KEY: &str = "AIza-canary-0123456789";
 
-/// How many of the events come before the reply is whole.
+/// Number of events before the reply is whole.
 const UNFINISHED: usize = 5;
 
 /// The events of a reply `größe 🦀` with a call, each as it is sent.

@@ -16,21 +16,21 @@ use crate::loopback::{self, HEADS, answer, bind, check_failure, request, serve, 
 
 const KEY: &str = "sk-canary-0123456789";
 
-/// What a test needs to know of a format: the same reply in both.
+/// Facts about a format that a test needs: the same reply in both.
 struct Format {
     name: &'static str,
     agent: fn(Settings) -> ApiAgent,
     path: &'static str,
     /// The events of a reply `größe 🦀` with a call, each as it is sent.
     events: fn() -> Vec<String>,
-    /// How many of the events must have come for something to be there, and for the reply to be whole.
+    /// Number of events after which something is there, and after which the reply is whole.
     begun: usize,
     whole: usize,
     /// A stream of one text that ends for this reason.
     finished: fn(&str, &str) -> String,
     /// An error within the stream.
     error: fn(&str, &str) -> String,
-    /// What a reply that is cut, filtered or over is marked with.
+    /// Marks of a reply that is cut, filtered or over.
     reasons: [&'static str; 2],
 }
 

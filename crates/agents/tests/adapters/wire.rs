@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use adjutant_agents::anthropic::Messages;
-use adjutant_agents::api::{Step, Terms, Wire};
+use adjutant_agents::api::{StreamStep, Terms, Wire};
 use adjutant_agents::gemini::Gemini;
 use adjutant_agents::openai::{Chat, Responses};
 use adjutant_agents::sse;
@@ -207,8 +207,8 @@ fn a_stream_comes_to_the_same_wherever_its_bytes_are_cut() {
 }
 
 /// The events of a stream cut at `cut`.
-fn events(stream: &[u8], cut: usize) -> Vec<sse::Event> {
-    let mut reader = sse::Reader::default();
+fn events(stream: &[u8], cut: usize) -> Vec<sse::SseEvent> {
+    let mut reader = sse::SseReader::default();
     let mut events = Vec::new();
     let (first, rest) = stream.split_at(cut);
     reader.push(first, &mut events).unwrap();
@@ -216,24 +216,24 @@ fn events(stream: &[u8], cut: usize) -> Vec<sse::Event> {
     events
 }
 
-/// What a stream comes to, in a form that other clients can be compared with.
-fn read(wire: &dyn Wire, events: &[sse::Event]) -> Value {
+/// Returns the outcome of a stream, in a form that other clients can be compared with.
+fn read(wire: &dyn Wire, events: &[sse::SseEvent]) -> Value {
     let mut reading = wire.reading(&turn("", Vec::new(), &[]));
     let (mut shown, mut thinking) = (String::new(), String::new());
     let mut is_done = false;
     for event in events {
         match reading.read(event) {
-            Step::Nothing => {}
-            Step::Show(Delta::Text(piece)) => shown.push_str(&piece),
-            Step::Show(Delta::Thinking(piece)) => thinking.push_str(&piece),
-            Step::Done => {
+            StreamStep::Nothing => {}
+            StreamStep::Show(Delta::Text(piece)) => shown.push_str(&piece),
+            StreamStep::Show(Delta::Thinking(piece)) => thinking.push_str(&piece),
+            StreamStep::Done => {
                 is_done = true;
                 break;
             }
-            Step::Failed(error) => {
+            StreamStep::Failed(error) => {
                 return json!({ "failed": serde_json::from_str::<Value>(&error).unwrap_or(Value::String(error)) });
             }
-            Step::Unreadable(why) => return json!({ "unreadable": why }),
+            StreamStep::Unreadable(why) => return json!({ "unreadable": why }),
         }
     }
     if !is_done && !reading.is_whole() {

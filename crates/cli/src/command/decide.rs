@@ -20,11 +20,11 @@ const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub struct DecideArgs {
     /// What is decided
     #[command(subcommand)]
-    what: What,
+    what: DecisionKind,
 }
 
 #[derive(Debug, Clone, Copy, clap::Subcommand)]
-enum What {
+enum DecisionKind {
     /// Read a brief: `{text}` gives `{valid, issues, frontmatter, sections}`
     Brief,
     /// Read a turn with all detectors: `{text, authorized_costs?, sensitivities?}`
@@ -37,7 +37,7 @@ enum What {
     Patch,
 }
 
-impl What {
+impl DecisionKind {
     fn decide(self, input: &Value) -> Result<Value, String> {
         match self {
             Self::Brief => brief::decide(input),
@@ -88,10 +88,10 @@ pub fn run(args: &DecideArgs) -> anyhow::Result<Ending> {
     loop {
         line.clear();
         let answer = match next_line(&mut input, &mut line)? {
-            Line::End => break,
-            Line::TooLong => json!({ "error": format!("the line is longer than {LINE_BYTES_MAX} bytes") }),
-            Line::Whole if line.trim_ascii().is_empty() => continue,
-            Line::Whole => args.what.answer(&line),
+            LineRead::End => break,
+            LineRead::TooLong => json!({ "error": format!("the line is longer than {LINE_BYTES_MAX} bytes") }),
+            LineRead::Whole if line.trim_ascii().is_empty() => continue,
+            LineRead::Whole => args.what.answer(&line),
         };
         serde_json::to_writer(&mut output, &answer)?;
         output.write_all(b"\n")?;
@@ -104,24 +104,24 @@ pub fn run(args: &DecideArgs) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-enum Line {
+enum LineRead {
     Whole,
     TooLong,
     End,
 }
 
 /// Reads the next line into `line`, without its line feed and without keeping more than a line may have.
-fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<LineRead> {
     let limit = LINE_BYTES_MAX as u64 + 1;
     if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {
-        return Ok(Line::End);
+        return Ok(LineRead::End);
     }
     if line.last() == Some(&b'\n') {
         line.pop();
-        return Ok(Line::Whole);
+        return Ok(LineRead::Whole);
     }
     if line.len() <= LINE_BYTES_MAX {
-        return Ok(Line::Whole);
+        return Ok(LineRead::Whole);
     }
     loop {
         let chunk = input.fill_buf()?;
@@ -132,7 +132,7 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
         input.consume(used);
         if ended {
             *line = Vec::new();
-            return Ok(Line::TooLong);
+            return Ok(LineRead::TooLong);
         }
     }
 }

@@ -45,35 +45,35 @@ pub struct DoctorArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Report {
+struct DoctorReport {
     version: &'static str,
     home: String,
-    checks: Vec<Check>,
-    settings: Vec<Setting>,
-    /// What commands can read of the operator's home.
+    checks: Vec<DoctorCheck>,
+    settings: Vec<SettingRow>,
+    /// Parts of the operator's home that commands can read.
     home_readable: Vec<String>,
-    /// What commands fetched and built for this working folder, kept apart from the operator's own.
+    /// Cache of what commands fetched and built for this working folder, kept apart from the operator's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache: Option<Cache>,
+    cache: Option<CacheUsage>,
     not_yet: Vec<&'static str>,
     notices: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Cache {
+struct CacheUsage {
     folder: String,
     bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     what: &'static str,
     ok: bool,
     detail: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Setting {
+struct SettingRow {
     name: String,
     value: String,
     from: String,
@@ -82,7 +82,7 @@ struct Setting {
 /// The largest brief that is read, in bytes.
 const BRIEF_BYTES_MAX: u64 = 64 << 20;
 
-/// What a reader of the design may look for in vain.
+/// Limits of this version: parts of the design that it doesn't have.
 const NOT_YET: &[&str] = &[
     "scripts are not read: a command line is, but not the files, builds and tests that it starts",
     "adapters: `cli-bridge` and `acp` may be named in a brief and are not there",
@@ -111,7 +111,7 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
     let mut notices: Vec<String> = settings.notices.iter().map(ToString::to_string).collect();
     notices.extend(supplies.strangers());
     let (sandbox_check, home_readable, cache) = sandboxed(&settings, &surroundings)?;
-    let report = Report {
+    let report = DoctorReport {
         version: env!("CARGO_PKG_VERSION"),
         home: home.root().display().to_string(),
         checks: vec![
@@ -149,7 +149,7 @@ fn of_file(home: &Home, workdir: Option<&Path>, path: &Path) -> anyhow::Result<B
 }
 
 /// Every setting, with where it came from.
-fn rows(settings: &RunSettings, equipment: Option<&Equipment>) -> Vec<Setting> {
+fn rows(settings: &RunSettings, equipment: Option<&Equipment>) -> Vec<SettingRow> {
     let mut rows = vec![
         setting(option_table::ADAPTER.name, &settings.adapter.value, &settings.adapter.from),
         setting(option_table::WORKDIR.name, &settings.workdir.value.display().to_string(), &settings.workdir.from),
@@ -239,8 +239,8 @@ fn rows(settings: &RunSettings, equipment: Option<&Equipment>) -> Vec<Setting> {
     rows
 }
 
-/// What holds for the adapter that a run here would use.
-fn of_adapter(equipment: &Equipment) -> Vec<Setting> {
+/// Returns the settings of the adapter that a run here would use.
+fn of_adapter(equipment: &Equipment) -> Vec<SettingRow> {
     let Some(base_url) = &equipment.base_url else { return Vec::new() };
     let name = |key: &str| format!("adapters.{}.{key}", equipment.adapter.id);
     let (output, idle) = (&equipment.output_tokens_max, &equipment.idle_seconds);
@@ -256,9 +256,14 @@ fn of_adapter(equipment: &Equipment) -> Vec<Setting> {
     ]
 }
 
-/// What is configured for an adapter.
-fn configured(id: &str, config: &AdapterConfig) -> Vec<Setting> {
-    fn row<T>(id: &str, key: &str, set: &Option<config::Setting<T>>, shown: impl Fn(&T) -> String) -> Option<Setting> {
+/// Returns the configured settings of an adapter.
+fn configured(id: &str, config: &AdapterConfig) -> Vec<SettingRow> {
+    fn row<T>(
+        id: &str,
+        key: &str,
+        set: &Option<config::Setting<T>>,
+        shown: impl Fn(&T) -> String,
+    ) -> Option<SettingRow> {
         let set = set.as_ref()?;
         Some(setting(&format!("adapters.{id}.{key}"), &shown(&set.value), &set.from.to_string()))
     }
@@ -297,11 +302,11 @@ fn configured(id: &str, config: &AdapterConfig) -> Vec<Setting> {
     rows.into_iter().chain(added).flatten().chain(tables).collect()
 }
 
-fn setting(name: &str, value: &str, from: &str) -> Setting {
-    Setting { name: name.to_owned(), value: value.to_owned(), from: from.to_owned() }
+fn setting(name: &str, value: &str, from: &str) -> SettingRow {
+    SettingRow { name: name.to_owned(), value: value.to_owned(), from: from.to_owned() }
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &DoctorReport) -> String {
     let mut text = format!("adjutant {}\nhome: {}\n\n", report.version, report.home);
     for check in &report.checks {
         text.push_str(&format!("{} {}: {}\n", if check.ok { "ok  " } else { "FAIL" }, check.what, check.detail));
@@ -332,16 +337,16 @@ fn text(report: &Report) -> String {
     text
 }
 
-/// Whether the home can be written, or made: the nearest folder that is there decides.
-fn writable(home: &Path) -> Check {
+/// Checks that the home can be written or made, by the nearest folder that exists.
+fn writable(home: &Path) -> DoctorCheck {
     let nearest = home.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
     let ok = can_write(nearest);
     let detail = if ok { "can be written".to_owned() } else { format!("`{}` can't be written", nearest.display()) };
-    Check { what: "home", ok, detail }
+    DoctorCheck { what: "home", ok, detail }
 }
 
-/// Whether the key file can be relied on, and what there is for adapters with or without it.
-fn key_file(home: &Home, settings: &RunSettings, surroundings: &Surroundings) -> (Check, Supplies) {
+/// Checks that the key file can be relied on. Also returns the supplies for adapters, with or without it.
+fn key_file(home: &Home, settings: &RunSettings, surroundings: &Surroundings) -> (DoctorCheck, Supplies) {
     let shown = surroundings.shown(&home.keys());
     let (supplies, refused) = Supplies::as_far_as(home, settings.adapters.clone(), surroundings);
     let (ok, detail) = match refused {
@@ -349,11 +354,11 @@ fn key_file(home: &Home, settings: &RunSettings, surroundings: &Surroundings) ->
         None if supplies.keys.values().next().is_none() => (true, format!("no key is in `{}`", shown.display())),
         None => (true, format!("`{}` is its owner's alone", shown.display())),
     };
-    (Check { what: "key file", ok, detail }, supplies)
+    (DoctorCheck { what: "key file", ok, detail }, supplies)
 }
 
-/// Whether the adapter that a run here would use could take a turn.
-fn adapter(named: &str, equipment: Option<&Equipment>) -> Check {
+/// Checks that the adapter that a run here would use could take a turn.
+fn adapter(named: &str, equipment: Option<&Equipment>) -> DoctorCheck {
     let (ok, detail) = match equipment {
         None => (false, format!("there is no `{named}` in this version")),
         Some(equipment) => match (equipment.lack(), &equipment.key) {
@@ -362,25 +367,25 @@ fn adapter(named: &str, equipment: Option<&Equipment>) -> Check {
             (None, None) => (true, format!("`{named}` needs no key")),
         },
     };
-    Check { what: "adapter", ok, detail }
+    DoctorCheck { what: "adapter", ok, detail }
 }
 
-fn writable_workdir(workdir: &Path) -> Check {
+fn writable_workdir(workdir: &Path) -> DoctorCheck {
     let ok = workdir.is_dir() && can_write(workdir);
     let detail = match (workdir.is_dir(), ok) {
         (false, _) => format!("`{}` is not a folder", workdir.display()),
         (true, true) => "can be written".to_owned(),
         (true, false) => format!("`{}` can't be written", workdir.display()),
     };
-    Check { what: "workdir", ok, detail }
+    DoctorCheck { what: "workdir", ok, detail }
 }
 
-/// What the kernel keeps commands from, tried now, and what they can read of the home. A wall that is missing fails
-/// where it is required.
+/// Checks, by trying now, which walls the kernel puts around commands, and lists what they can read of the home. A
+/// missing wall fails where it is required.
 fn sandboxed(
     settings: &RunSettings,
     surroundings: &Surroundings,
-) -> anyhow::Result<(Check, Vec<String>, Option<Cache>)> {
+) -> anyhow::Result<(DoctorCheck, Vec<String>, Option<CacheUsage>)> {
     let mode = sandbox::mode(settings.sandbox.mode.as_ref()).map_err(Failure::unready)?;
     let plan = SandboxPlan {
         config: &settings.sandbox,
@@ -400,13 +405,13 @@ fn sandboxed(
         }
         Mode::Best | Mode::Required => format!("missing: {}", sandbox::lacks(&found)),
     };
-    let check = Check { what: "sandbox", ok: mode != Mode::Required || found.is_whole(), detail };
+    let check = DoctorCheck { what: "sandbox", ok: mode != Mode::Required || found.is_whole(), detail };
     let caches = caches.filter(|folder| folder.is_dir());
-    let cache = caches.map(|folder| Cache { folder: folder.display().to_string(), bytes: bytes_below(&folder) });
+    let cache = caches.map(|folder| CacheUsage { folder: folder.display().to_string(), bytes: bytes_below(&folder) });
     Ok((check, home.iter().map(|path| path.display().to_string()).collect(), cache))
 }
 
-/// How many bytes the files below `folder` take.
+/// Returns the total size in bytes of the files below `folder`.
 fn bytes_below(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
@@ -421,14 +426,14 @@ fn can_write(folder: &Path) -> bool {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-fn program(name: &'static str) -> Check {
+fn program(name: &'static str) -> DoctorCheck {
     let found = Command::new(name).arg("--version").stdin(Stdio::null()).output();
     match found {
         Ok(output) if output.status.success() => {
             let first = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned();
-            Check { what: name, ok: true, detail: first }
+            DoctorCheck { what: name, ok: true, detail: first }
         }
-        Ok(_) => Check { what: name, ok: false, detail: "does not tell its version".to_owned() },
-        Err(error) => Check { what: name, ok: false, detail: error.to_string() },
+        Ok(_) => DoctorCheck { what: name, ok: false, detail: "does not tell its version".to_owned() },
+        Err(error) => DoctorCheck { what: name, ok: false, detail: error.to_string() },
     }
 }

@@ -65,13 +65,13 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// What a role of the run may do, and by what.
+/// Returns the authority of a role in the run, with the source of each part of it.
 pub(super) fn authority_of(member: &Member, brief: &Brief, options: &RunOptions) -> Authority {
     let grant = brief.role_grants.get(&member.name).map(Vec::as_slice);
     Authority::of(member, options.work.custom_roles(), &brief.authorized_costs, grant)
 }
 
-/// What each role of the run may do; of a run by one agent, what the brief authorizes.
+/// Prints the authority of each role in the run; for a run by one agent, the categories that the brief authorizes.
 fn authority(brief: &Brief, options: &RunOptions, json: bool) -> anyhow::Result<Ending> {
     let members = options
         .work

@@ -20,12 +20,12 @@ use crate::settings::Place;
 #[derive(Debug, clap::Args)]
 pub struct GrantsArgs {
     #[command(subcommand)]
-    action: Action,
+    action: GrantsCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
-    List(ListArgs),
+enum GrantsCommand {
+    List(GrantListArgs),
     Revoke(RevokeArgs),
 }
 
@@ -33,7 +33,7 @@ enum Action {
 ///
 /// Of every project, oldest first within each. Lines of their files that are skipped are named on stderr.
 #[derive(Debug, clap::Args)]
-struct ListArgs {
+struct GrantListArgs {
     /// Only those of one project
     #[arg(long, value_name = "NAME")]
     project: Option<Slug>,
@@ -62,7 +62,7 @@ struct RevokeArgs {
 
 /// A grant with the project that keeps it.
 #[derive(Serialize)]
-struct Row {
+struct GrantRow {
     project: String,
     is_over: bool,
     #[serde(flatten)]
@@ -74,13 +74,13 @@ struct Row {
 /// Lists or revokes grants.
 pub fn run(args: &GrantsArgs, place: &Place) -> anyhow::Result<Ending> {
     match &args.action {
-        Action::List(args) => list(args, place),
-        Action::Revoke(args) => revoke(args, place),
+        GrantsCommand::List(args) => list(args, place),
+        GrantsCommand::Revoke(args) => revoke(args, place),
     }
 }
 
-fn list(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
-    let rows: Vec<Row> =
+fn list(args: &GrantListArgs, place: &Place) -> anyhow::Result<Ending> {
+    let rows: Vec<GrantRow> =
         rows(place, args.project.as_ref())?.into_iter().filter(|row| args.all || !row.is_over).collect();
     if args.json {
         super::print_json(&rows)?;
@@ -94,9 +94,9 @@ fn list(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
 
 fn revoke(args: &RevokeArgs, place: &Place) -> anyhow::Result<Ending> {
     let rows = rows(place, args.project.as_ref())?;
-    let of_id = |row: &&Row| !args.grant.is_empty() && row.grant.grant_id.starts_with(&args.grant);
+    let of_id = |row: &&GrantRow| !args.grant.is_empty() && row.grant.grant_id.starts_with(&args.grant);
     let exact = rows.iter().find(|row| row.grant.grant_id == args.grant);
-    let found: Vec<&Row> = exact.map_or_else(|| rows.iter().filter(of_id).collect(), |row| vec![row]);
+    let found: Vec<&GrantRow> = exact.map_or_else(|| rows.iter().filter(of_id).collect(), |row| vec![row]);
     match found.as_slice() {
         [row] => {
             row.file
@@ -121,7 +121,7 @@ fn revoke(args: &RevokeArgs, place: &Place) -> anyhow::Result<Ending> {
     }
 }
 
-fn rows(place: &Place, project: Option<&Slug>) -> anyhow::Result<Vec<Row>> {
+fn rows(place: &Place, project: Option<&Slug>) -> anyhow::Result<Vec<GrantRow>> {
     let home = place.home()?;
     let now = Timestamp::now();
     let files = grants::all(home.root()).context("can't read the folder of projects")?;
@@ -131,7 +131,7 @@ fn rows(place: &Place, project: Option<&Slug>) -> anyhow::Result<Vec<Row>> {
         for (line, why) in &kept.skipped {
             tell!("warning: {}:{line} is skipped: {}", file.path().display(), visible_line(why));
         }
-        rows.extend(kept.grants.into_iter().map(|grant| Row {
+        rows.extend(kept.grants.into_iter().map(|grant| GrantRow {
             project: name.clone(),
             is_over: grant.is_over(now),
             grant,
@@ -141,7 +141,7 @@ fn rows(place: &Place, project: Option<&Slug>) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn text(row: &Row) -> String {
+fn text(row: &GrantRow) -> String {
     let grant = &row.grant;
     let categories: Vec<&str> = grant.categories.iter().map(|category| category.as_str()).collect();
     let mut text = format!(

@@ -30,7 +30,7 @@ pub struct HistoryArgs {
     /// The project
     project: Slug,
     #[command(flatten)]
-    span: Span,
+    span: WindowArgs,
     /// How many runs the figures want; with fewer they are called thin
     #[arg(long, value_name = "N", default_value_t = learned::MIN_SAMPLES)]
     min_samples: u64,
@@ -45,9 +45,9 @@ pub struct HistoryArgs {
     compat: Option<Compat>,
 }
 
-/// Which runs are looked at.
+/// The window of runs that are looked at.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Span {
+pub struct WindowArgs {
     /// Only runs that were not over before a day or a time, such as 2026-01-31
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
@@ -59,8 +59,8 @@ pub struct Span {
     as_of: Option<Timestamp>,
 }
 
-impl Span {
-    /// What is asked for, checked.
+impl WindowArgs {
+    /// Checks the options and returns the window they describe.
     pub fn window(&self) -> anyhow::Result<Window> {
         let since = self.since.as_deref().map(parse_time).transpose();
         let since = since.map_err(|error| crate::failure::Failure::usage(format!("--since: {error}")))?;

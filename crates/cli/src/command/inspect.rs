@@ -86,8 +86,8 @@ fn parse_dollars(text: &str) -> Result<f64, String> {
     dollars.ok_or_else(|| "dollars are a number from 0 on, such as 0.5".to_owned())
 }
 
-/// What there is to look at.
-struct Files {
+/// Files of the run to inspect.
+struct InspectedRun {
     /// The peer's session, if it is one of the peer's.
     peer: Option<PeerSession>,
     peer_transcript: Option<String>,
@@ -109,7 +109,7 @@ pub fn run(args: &InspectArgs, place: &Place) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-fn show(args: &InspectArgs, home: &Home, files: &Files, trace: &Trace<'_>) -> anyhow::Result<()> {
+fn show(args: &InspectArgs, home: &Home, files: &InspectedRun, trace: &Trace<'_>) -> anyhow::Result<()> {
     let asked = [
         (args.trace, View::Trace),
         (args.timing, View::Timing),
@@ -179,7 +179,7 @@ fn show(args: &InspectArgs, home: &Home, files: &Files, trace: &Trace<'_>) -> an
 }
 
 /// The brief's id and the project of what is looked at.
-fn whose(files: &Files, trace: &Trace<'_>) -> anyhow::Result<(String, Slug)> {
+fn whose(files: &InspectedRun, trace: &Trace<'_>) -> anyhow::Result<(String, Slug)> {
     let (brief_id, project) = match &files.peer {
         Some(session) => (session.brief_id.clone(), session.project.clone()),
         None => {
@@ -216,7 +216,7 @@ fn put<T: Serialize>(json: bool, model: &T, text: impl Fn(&T) -> String) -> anyh
 }
 
 /// Finds a run's files and reads them, in bounded memory for each line.
-fn files(home: &Home, given: &str) -> anyhow::Result<Files> {
+fn files(home: &Home, given: &str) -> anyhow::Result<InspectedRun> {
     let (trace, peer) = match runs::find(home, given).map_err(super::not_found)? {
         Found::Run(run_id) => (home.journal(&run_id), None),
         Found::Peer(name) => (home.sessions().join(format!("{name}{JOURNAL_ENDING}")), Some(name)),
@@ -236,7 +236,7 @@ fn files(home: &Home, given: &str) -> anyhow::Result<Files> {
     };
     let has_trace = scanned.as_ref().is_some_and(|scanned| scanned.lines > 0);
     let unusable = scanned.map(|scanned| scanned.damaged.into_iter().map(|(number, _)| number).collect());
-    Ok(Files { peer: session, peer_transcript: said, lines, unusable: unusable.unwrap_or_default(), has_trace })
+    Ok(InspectedRun { peer: session, peer_transcript: said, lines, unusable: unusable.unwrap_or_default(), has_trace })
 }
 
 /// The peer's session and transcript; a trace without a session file has neither.

@@ -13,7 +13,7 @@ use adjutant_store::{Home, profiles};
 use anyhow::Context;
 use serde::Serialize;
 
-use super::history::{Compat, Span};
+use super::history::{Compat, WindowArgs};
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
@@ -34,7 +34,7 @@ pub struct LearnArgs {
     #[arg(long, conflicts_with_all = ["apply", "emit_frontmatter", "compat"])]
     reset: bool,
     #[command(flatten)]
-    span: Span,
+    span: WindowArgs,
     /// How many runs every recommendation wants, where that is more than it wants anyway
     #[arg(long, value_name = "N", default_value_t = thresholds::SMALLEST_MIN_SAMPLES)]
     min_samples: u64,
@@ -54,21 +54,21 @@ pub struct LearnArgs {
     compat: Option<Compat>,
 }
 
-/// What is printed as JSON.
+/// The proposal as printed in JSON.
 #[derive(Serialize)]
 struct Proposal<'a> {
     profile: &'a Profile,
     applied: bool,
-    /// What would change, or has; absent where there was no profile before.
+    /// Changes proposed or applied; absent if there was no profile before.
     changes: Option<Vec<Change>>,
     /// The lines for a brief; absent unless they are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    front_matter: Option<FrontMatter<'a>>,
+    front_matter: Option<ProfileFrontMatter<'a>>,
 }
 
-/// What a brief that is to use the profile has in its front matter.
+/// Front matter of a brief that uses the profile.
 #[derive(Serialize)]
-struct FrontMatter<'a> {
+struct ProfileFrontMatter<'a> {
     learned_profile: &'a str,
 }
 
@@ -114,7 +114,9 @@ pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
                 profile: &candidate,
                 applied: written.is_some(),
                 changes: changes.clone(),
-                front_matter: args.emit_frontmatter.then(|| FrontMatter { learned_profile: args.project.as_str() }),
+                front_matter: args
+                    .emit_frontmatter
+                    .then(|| ProfileFrontMatter { learned_profile: args.project.as_str() }),
             }))?,
         }
     } else {
@@ -142,7 +144,7 @@ pub fn run(args: &LearnArgs, place: &Place) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Whether the peer makes do with a profile that we can't use.
+/// Returns true if the peer accepts a profile that we can't use.
 fn peer_takes(error: &profiles::ProfileError) -> bool {
     matches!(error, profiles::ProfileError::Bad { text, .. } if takes_as_profile(text))
 }
@@ -187,7 +189,7 @@ fn reset(home: &Home, project: &Slug) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// What is in the place of the profile can't be used: nothing is proposed over it.
+/// Reports that the file in the place of the profile can't be used: nothing is proposed over it.
 fn unusable(args: &LearnArgs, error: &profiles::ProfileError) -> anyhow::Result<Ending> {
     let failure = Failure::of(Ending::Failed, error, error.hint(&args.project));
     if args.compat.is_none() {

@@ -22,13 +22,13 @@ use crate::settings::Place;
 #[derive(Debug, clap::Args)]
 pub struct MemoryArgs {
     #[command(subcommand)]
-    action: Action,
+    action: MemoryCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
-    List(ListArgs),
-    Show(ShowArgs),
+enum MemoryCommand {
+    List(MemoryListArgs),
+    Show(MemoryShowArgs),
     Add(AddArgs),
     Remove(RemoveArgs),
     Search(SearchArgs),
@@ -38,7 +38,7 @@ enum Action {
 ///
 /// Newest first within each category. Lines of its files that can't be read are named on stderr.
 #[derive(Debug, clap::Args)]
-struct ListArgs {
+struct MemoryListArgs {
     /// The project
     project: Slug,
     #[command(flatten)]
@@ -48,7 +48,7 @@ struct ListArgs {
     json: bool,
 }
 
-/// Which entries are asked for.
+/// Filter of the entries.
 #[derive(Debug, clap::Args)]
 struct Only {
     /// Only one category: `decisions`, `knowledge` or `constraints`
@@ -61,7 +61,7 @@ struct Only {
 
 /// Show one entry, whole
 #[derive(Debug, clap::Args)]
-struct ShowArgs {
+struct MemoryShowArgs {
     /// The project
     project: Slug,
     /// The entry: its id, or a unique beginning of it
@@ -129,15 +129,15 @@ struct SearchArgs {
 pub fn run(args: &MemoryArgs, place: &Place) -> anyhow::Result<Ending> {
     let store = MemoryStore::new(place.home()?);
     match &args.action {
-        Action::List(args) => list(args, &store),
-        Action::Show(args) => show(args, &store),
-        Action::Add(args) => add(args, &store),
-        Action::Remove(args) => remove(args, &store),
-        Action::Search(args) => search(args, &store),
+        MemoryCommand::List(args) => list(args, &store),
+        MemoryCommand::Show(args) => show(args, &store),
+        MemoryCommand::Add(args) => add(args, &store),
+        MemoryCommand::Remove(args) => remove(args, &store),
+        MemoryCommand::Search(args) => search(args, &store),
     }
 }
 
-/// What a project remembers, category by category.
+/// The memory of a project, category by category.
 struct Remembered(Vec<(MemoryCategory, Log)>);
 
 impl Remembered {
@@ -160,7 +160,7 @@ impl Remembered {
         self.0.iter().map(|(_, log)| log).collect()
     }
 
-    /// What took the place of an entry.
+    /// Returns the id of the entry that superseded `id`.
     fn superseded_by(&self, id: &RecordId) -> Option<&RecordId> {
         self.0.iter().find_map(|(_, log)| log.superseded_by(id))
     }
@@ -197,7 +197,7 @@ impl Remembered {
     }
 }
 
-fn list(args: &ListArgs, store: &MemoryStore) -> anyhow::Result<Ending> {
+fn list(args: &MemoryListArgs, store: &MemoryStore) -> anyhow::Result<Ending> {
     let remembered = Remembered::read(store, &args.project, args.only.category)?;
     let query = Query { since: args.only.since, ..Query::default() };
     if args.json {
@@ -218,7 +218,7 @@ fn list(args: &ListArgs, store: &MemoryStore) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-fn show(args: &ShowArgs, store: &MemoryStore) -> anyhow::Result<Ending> {
+fn show(args: &MemoryShowArgs, store: &MemoryStore) -> anyhow::Result<Ending> {
     let remembered = Remembered::read(store, &args.project, None)?;
     let record = remembered.one(&args.project, &args.id)?;
     if args.json {

@@ -26,7 +26,7 @@ use crate::answers::Answers;
 use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
-use crate::folder::{self, Asked, FolderArgs};
+use crate::folder::{self, FolderArgs, FolderPrompt};
 use crate::notices;
 use crate::render::Renderer;
 use crate::screen::Screen;
@@ -96,7 +96,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         run_id: &run_id,
         damage: if args.accept_damage { Damage::Accept } else { Damage::Refuse },
         changes: args.changes(),
-        folder: folder::enter_again(&home, &surroundings, &run_id, workdir, &args.folder, Asked::WithoutCopy)?,
+        folder: folder::enter_again(&home, &surroundings, &run_id, workdir, &args.folder, FolderPrompt::WithoutCopy)?,
         is_attended: std::io::stdin().is_terminal(),
         recording: args.record.as_deref(),
     };

@@ -29,7 +29,7 @@ pub struct RolesArgs {
     json: bool,
 }
 
-/// Where the roles come from that every crew knows.
+/// Source of the roles that every crew knows.
 const BUILT_IN: &str = "built in";
 
 /// Lists them.
@@ -81,7 +81,7 @@ fn as_text(member: &Member, custom: &CustomRoles) -> String {
     format!("{:<10} as {base}: {may}{played}{thinks}; from {from}\n           {instruction}\n", member.name.as_str())
 }
 
-/// What a role may do, in words.
+/// Describes in words what a role may do.
 fn may(limit: &RoleLimit) -> String {
     let held = limit.granted.as_ref().map_or(&limit.may_hold, |granted| &granted.holds);
     let held: Vec<&str> = held.iter().map(Category::as_str).filter(|held| *held != "filesystem_read").collect();

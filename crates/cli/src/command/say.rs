@@ -1,7 +1,7 @@
 //! `adjutant pause`, `stop`, `steer`, `amend`: what an operator says to a run from another terminal.
 //!
-//! Each puts a message into the run's mailbox; whoever drives the run takes it from there. A run that nobody drives
-//! finds it when it is resumed.
+//! Each puts a message into the run's mailbox; the process that drives the run takes it from there. A run that no
+//! process drives finds it when it is resumed.
 
 use adjutant_core::brief;
 use adjutant_core::budget::Budget;
@@ -182,7 +182,8 @@ fn check_scope(start: &RunStart, amendment: &Amendment) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is withdrawn must stand somewhere: a wider entry would go on covering it, and nobody would notice.
+/// Checks that each withdrawn entry is one that is authorized. Otherwise a wider entry would go on covering it, and the
+/// operator wouldn't notice.
 fn check_withdrawn(events: &[Event], start: &RunStart, amendment: &Amendment) -> anyhow::Result<()> {
     let Some(brief) = brief::read_with(&start.brief, start.options.work.custom_roles()).brief else { return Ok(()) };
     let held = authorized_by(brief.authorized_costs, events);

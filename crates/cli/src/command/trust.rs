@@ -28,11 +28,11 @@ const TOOL_SERVERS: [&str; 2] = [".adjutant/mcp.json", ".mcp.json"];
 #[derive(Debug, clap::Args)]
 pub struct TrustArgs {
     #[command(subcommand)]
-    what: What,
+    what: TrustCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum TrustCommand {
     /// List what is trusted, and what of this project wants to be
     List {
         /// The folder of the project [default: the current folder]
@@ -62,7 +62,7 @@ enum What {
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct TrustRow {
     path: String,
     name: String,
     /// `trusted`, `new` or `changed` for a file of this project, `absent` for one that is gone, `elsewhere` for
@@ -76,9 +76,9 @@ struct Row {
 pub fn run(args: &TrustArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     match &args.what {
-        What::List { workdir, json } => list(&home, workdir.as_deref(), *json),
-        What::Add { files, workdir, yes } => add(&home, files, workdir.as_deref(), *yes),
-        What::Remove { files } => remove(&home, files),
+        TrustCommand::List { workdir, json } => list(&home, workdir.as_deref(), *json),
+        TrustCommand::Add { files, workdir, yes } => add(&home, files, workdir.as_deref(), *yes),
+        TrustCommand::Remove { files } => remove(&home, files),
     }
 }
 
@@ -93,7 +93,7 @@ fn list(home: &Home, workdir: Option<&Path>, json: bool) -> anyhow::Result<Endin
             Standing::New => "new",
             Standing::Changed { .. } => "changed",
         };
-        rows.push(Row { path: shown(&path), name, standing, hash: Some(trust::hash_of(&content)) });
+        rows.push(TrustRow { path: shown(&path), name, standing, hash: Some(trust::hash_of(&content)) });
     }
     for file in store.files() {
         if rows.iter().any(|row| row.path == file.path) {
@@ -107,7 +107,12 @@ fn list(home: &Home, workdir: Option<&Path>, json: bool) -> anyhow::Result<Endin
             Some(now) if now == file.hash => "trusted",
             Some(_) => "changed",
         };
-        rows.push(Row { path: file.path.clone(), name: file.name.clone(), standing, hash: Some(file.hash.clone()) });
+        rows.push(TrustRow {
+            path: file.path.clone(),
+            name: file.name.clone(),
+            standing,
+            hash: Some(file.hash.clone()),
+        });
     }
     if store.skipped > 0 {
         tell!("warning: {}", Notice::DamagedTrust { lines: store.skipped });
@@ -165,8 +170,8 @@ fn add(home: &Home, files: &[PathBuf], workdir: Option<&Path>, yes: bool) -> any
     Ok(Ending::Done)
 }
 
-/// Asks an operator at a terminal about what the project would run and nobody trusts yet, each content once. Whether
-/// something was trusted.
+/// Asks an operator at a terminal about each content that the project would run and that isn't trusted yet, once each.
+/// Returns true if something was trusted.
 pub fn offer(home: &Home, workdir: &Path) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Ok(false);

@@ -21,7 +21,7 @@ use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
 
-/// How many paths are shown for each kind of change; `--json` has all.
+/// Number of paths shown for each kind of change; `--json` has all.
 const SHOWN_MAX: usize = 20;
 
 /// Put back what a call deleted or overwrote
@@ -80,8 +80,8 @@ pub fn run(args: &UndoArgs, place: &Place) -> anyhow::Result<Ending> {
     ending
 }
 
-/// The right to the run while its files are written; none if its journal is beyond use, which must keep nobody
-/// from getting files back.
+/// Takes the right to the run while its files are written. Warns and returns `None` if its journal is beyond use: the
+/// files can be had back all the same.
 fn hold(home: &Home, run_id: &RunId) -> anyhow::Result<Option<FileJournal>> {
     match FileJournal::take_over(home, run_id, &Owner::current(), Timestamp::now(), Damage::Refuse) {
         Ok((journal, _)) => Ok(Some(journal)),

@@ -10,7 +10,7 @@ use adjutant_core::view::visible_text;
 use adjutant_store::Home;
 use serde_json::{Value, json};
 
-use crate::diagnostics::{self, Look, Source};
+use crate::diagnostics::{self, ProblemStyle, SourceText};
 use crate::exit::Ending;
 use crate::settings::{self, Place};
 
@@ -42,8 +42,8 @@ pub struct ValidateArgs {
 pub fn run(args: &ValidateArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let no_color = std::env::var_os("NO_COLOR");
-    let look = |is_terminal| Look::of(is_terminal, no_color.as_deref());
-    let mut output = Output {
+    let look = |is_terminal| ProblemStyle::of(is_terminal, no_color.as_deref());
+    let mut output = ValidateOutput {
         out: &mut io::stdout().lock(),
         err: &mut io::stderr().lock(),
         look: look(io::stdout().is_terminal()),
@@ -53,12 +53,12 @@ pub fn run(args: &ValidateArgs, place: &Place) -> anyhow::Result<Ending> {
     Ok(validate(args, &mut io::stdin().lock(), &mut output)?)
 }
 
-/// Where to print, and how.
-struct Output<'a> {
+/// Streams to print to, and the format.
+struct ValidateOutput<'a> {
     out: &'a mut dyn Write,
     err: &'a mut dyn Write,
-    look: Look,
-    look_err: Look,
+    look: ProblemStyle,
+    look_err: ProblemStyle,
     read: &'a dyn Fn(&str) -> Reading,
 }
 
@@ -70,7 +70,7 @@ fn read(home: &Home, text: &str) -> Reading {
     })
 }
 
-fn validate(args: &ValidateArgs, stdin: &mut dyn Read, output: &mut Output<'_>) -> io::Result<Ending> {
+fn validate(args: &ValidateArgs, stdin: &mut dyn Read, output: &mut ValidateOutput<'_>) -> io::Result<Ending> {
     let mut ending = Ending::Done;
     for (number, file) in args.files.iter().enumerate() {
         let name = if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() };
@@ -116,7 +116,7 @@ fn read_text(file: &Path, stdin: &mut dyn Read) -> io::Result<String> {
     }
 }
 
-fn report_json(file: &Path, text: &str, output: &mut Output<'_>) -> io::Result<bool> {
+fn report_json(file: &Path, text: &str, output: &mut ValidateOutput<'_>) -> io::Result<bool> {
     let reading = (output.read)(text);
     let mut object = serde_json::Map::new();
     object.insert("file".to_owned(), Value::String(file.display().to_string()));
@@ -129,9 +129,9 @@ fn report_json(file: &Path, text: &str, output: &mut Output<'_>) -> io::Result<b
 
 /// Prints the six lines and the problems. Of a front matter that can't be read there is nothing to sum
 /// up: then the problems alone are printed, to stderr.
-fn report(name: &str, text: &str, output: &mut Output<'_>) -> io::Result<bool> {
+fn report(name: &str, text: &str, output: &mut ValidateOutput<'_>) -> io::Result<bool> {
     let reading = (output.read)(text);
-    let source = Source { name, text };
+    let source = SourceText { name, text };
     match brief::summary(&reading) {
         Some(summary) => {
             writeln!(output.out, "{}", visible_text(&summary.to_string()))?;
@@ -151,7 +151,7 @@ mod tests {
 
     const VALID: &str = "---\nproject: orchard\n---\n# Objective\nx\n# Deliverables\ny\n# Constraints\nz\n";
 
-    /// What a command printed, and how it ended.
+    /// Output of a command, and its ending.
     struct Printed {
         ending: Ending,
         out: String,
@@ -161,8 +161,13 @@ mod tests {
     fn validated(files: &[&Path], json: bool, stdin: &str) -> Printed {
         let args = ValidateArgs { files: files.iter().map(|file| file.to_path_buf()).collect(), json };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut output =
-            Output { out: &mut out, err: &mut err, look: Look::Plain, look_err: Look::Plain, read: &brief::read };
+        let mut output = ValidateOutput {
+            out: &mut out,
+            err: &mut err,
+            look: ProblemStyle::Plain,
+            look_err: ProblemStyle::Plain,
+            read: &brief::read,
+        };
         let ending = validate(&args, &mut stdin.as_bytes(), &mut output).unwrap();
         Printed { ending, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
     }

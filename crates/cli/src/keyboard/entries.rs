@@ -1,6 +1,6 @@
 //! Cuts what a terminal sends into entries: a line is one, and a paste is one whatever lines it has.
 //!
-//! In: bytes as they are read, in pieces of any size. Out: [`Entry`]. A terminal in bracketed paste mode puts
+//! In: bytes as they are read, in pieces of any size. Out: [`TypedEntry`]. A terminal in bracketed paste mode puts
 //! `ESC [ 200 ~` before a paste and `ESC [ 201 ~` behind it; the entry ends with the Enter that follows.
 
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
@@ -11,7 +11,7 @@ const LINE_BYTES_MAX: usize = 4095;
 
 /// One thing that was given with Enter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum TypedEntry {
     /// A line that was typed.
     Line(String),
     /// An entry with a paste in it; its line feeds are part of it.
@@ -35,17 +35,17 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Whether a paste has begun and not ended.
+    /// Returns true if a paste has begun and not ended.
     pub const fn is_in_paste(&self) -> bool {
         self.is_in_paste
     }
 
     /// Takes what was read, and gives the entries that it ends.
-    pub fn push(&mut self, read: &[u8]) -> Vec<Entry> {
+    pub fn push(&mut self, read: &[u8]) -> Vec<TypedEntry> {
         read.iter().filter_map(|byte| self.push_byte(*byte)).collect()
     }
 
-    fn push_byte(&mut self, byte: u8) -> Option<Entry> {
+    fn push_byte(&mut self, byte: u8) -> Option<TypedEntry> {
         if byte == b'\n' && !self.is_in_paste {
             return Some(self.end());
         }
@@ -66,20 +66,20 @@ impl Entries {
         self.bytes.truncate(self.bytes.len() - count);
     }
 
-    fn end(&mut self) -> Entry {
+    fn end(&mut self) -> TypedEntry {
         let Self { bytes, is_in_paste: _, has_paste, is_cut, is_early } = std::mem::take(self);
         let is_cut = is_cut || bytes.split(|byte| *byte == b'\n').any(|line| line.len() >= LINE_BYTES_MAX);
         let text = text(&bytes);
         match (is_early, is_cut, has_paste) {
-            (true, ..) => Entry::Early(text),
-            (false, true, _) => Entry::Cut(text),
-            (false, false, true) => Entry::Paste(text),
-            (false, false, false) => Entry::Line(text),
+            (true, ..) => TypedEntry::Early(text),
+            (false, true, _) => TypedEntry::Cut(text),
+            (false, false, true) => TypedEntry::Paste(text),
+            (false, false, false) => TypedEntry::Line(text),
         }
     }
 
     /// Gives up waiting for the end of the open paste. If Enter was the last that came, the entry ends.
-    pub fn give_up_paste(&mut self) -> Option<Entry> {
+    pub fn give_up_paste(&mut self) -> Option<TypedEntry> {
         if !std::mem::take(&mut self.is_in_paste) {
             return None;
         }
@@ -87,7 +87,7 @@ impl Entries {
         self.bytes.ends_with(b"\n").then(|| self.end())
     }
 
-    /// Takes what was begun so far, if anything. The rest of a paste that is still coming is [`Entry::Early`].
+    /// Takes what was begun so far, if anything. The rest of a paste that is still coming is [`TypedEntry::Early`].
     pub fn take_begun(&mut self) -> Option<String> {
         let begun = std::mem::take(self);
         (self.is_in_paste, self.is_early) = (begun.is_in_paste, begun.is_in_paste);
@@ -95,7 +95,7 @@ impl Entries {
     }
 }
 
-/// What was typed as text: without the line ends behind it, and with line feeds alone within.
+/// Returns typed bytes as text: without the line ends behind it, and with line feeds alone within.
 fn text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
     text.trim_end_matches(['\n', '\r']).replace('\r', "\n")
@@ -103,21 +103,21 @@ fn text(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entries, Entry, LINE_BYTES_MAX};
+    use super::{Entries, LINE_BYTES_MAX, TypedEntry};
 
-    fn line(text: &str) -> Entry {
-        Entry::Line(text.to_owned())
+    fn line(text: &str) -> TypedEntry {
+        TypedEntry::Line(text.to_owned())
     }
 
-    fn paste(text: &str) -> Entry {
-        Entry::Paste(text.to_owned())
+    fn paste(text: &str) -> TypedEntry {
+        TypedEntry::Paste(text.to_owned())
     }
 
     #[track_caller]
-    fn check(read: &str, expected: &[Entry]) {
+    fn check(read: &str, expected: &[TypedEntry]) {
         for size in 1..=read.len() {
             let mut entries = Entries::default();
-            let given: Vec<Entry> = read.as_bytes().chunks(size).flat_map(|chunk| entries.push(chunk)).collect();
+            let given: Vec<TypedEntry> = read.as_bytes().chunks(size).flat_map(|chunk| entries.push(chunk)).collect();
             assert_eq!(given, expected, "{read:?} in pieces of {size}");
         }
     }
@@ -133,28 +133,28 @@ mod tests {
         check("n: \x1b[200~a\nb\x1b[201~ and\x1b[200~c\nd\x1b[201~.\n", &[paste("n: a\nb andc\nd.")]);
         // A beginning within a paste is a part of it; an end alone shows that something is missing.
         check("\x1b[200~a\x1b[200~\ny\x1b[201~\n", &[paste("a\x1b[200~\ny")]);
-        check("y\x1b[201~\n", &[Entry::Cut("y".to_owned())]);
+        check("y\x1b[201~\n", &[TypedEntry::Cut("y".to_owned())]);
     }
 
     #[test]
     fn a_line_as_long_as_a_terminal_takes_may_lack_its_end() {
         let long = "x".repeat(LINE_BYTES_MAX);
         let given = Entries::default().push(format!("{long}\n").as_bytes());
-        assert_eq!(given, [Entry::Cut(long.clone())]);
+        assert_eq!(given, [TypedEntry::Cut(long.clone())]);
         let given = Entries::default().push(format!("\x1b[200~{long}\nb\x1b[201~\n").as_bytes());
-        assert!(matches!(&given[..], [Entry::Cut(_)]));
+        assert!(matches!(&given[..], [TypedEntry::Cut(_)]));
     }
 
     #[test]
     fn a_paste_without_an_end_is_given_up_and_takes_nothing_with_it() {
         let mut entries = Entries::default();
         assert_eq!(entries.push(b"\x1b[200~go\x1b[201\n"), []);
-        assert_eq!(entries.give_up_paste(), Some(Entry::Cut("go\x1b[201".to_owned())));
+        assert_eq!(entries.give_up_paste(), Some(TypedEntry::Cut("go\x1b[201".to_owned())));
         assert_eq!(entries.give_up_paste(), None);
         assert_eq!(entries.push(b"n\n"), [line("n")]);
         assert_eq!(entries.push(b"\x1b[200~go\nn"), []);
         assert_eq!(entries.give_up_paste(), None);
-        assert_eq!(entries.push(b"\n"), [Entry::Cut("go\nn".to_owned())]);
+        assert_eq!(entries.push(b"\n"), [TypedEntry::Cut("go\nn".to_owned())]);
     }
 
     #[test]
@@ -166,6 +166,6 @@ mod tests {
         assert_eq!(entries.push(b"s\n"), [line("s")]);
         entries.push(b"\x1b[200~a\ny");
         assert_eq!(entries.take_begun().as_deref(), Some("a\ny"));
-        assert_eq!(entries.push(b"\ny\x1b[201~\ny\n"), [Entry::Early("\ny".to_owned()), line("y")]);
+        assert_eq!(entries.push(b"\ny\x1b[201~\ny\n"), [TypedEntry::Early("\ny".to_owned()), line("y")]);
     }
 }

@@ -1,6 +1,6 @@
-//! What is typed at the terminal that stdin is, and nothing that was typed before it was asked for.
+//! Reads what is typed at the terminal that stdin is, and nothing that was typed before it was asked for.
 //!
-//! In: the terminal. Out: one [`Entry`] after the other, and at any time all that was typed so far
+//! In: the terminal. Out: one [`TypedEntry`] after the other, and at any time all that was typed so far
 //! ([`Keyboard::drain`]): entries in the queue, lines that the kernel still has, and the line that was begun without
 //! Enter. `tcflush` would lose the text, and what was read already is beyond it. So one lock is around everything
 //! that is read, and leaving the line mode for a moment makes the kernel give the begun line.
@@ -21,34 +21,34 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tc
 use tokio::sync::Notify;
 
 use entries::Entries;
-pub use entries::Entry;
+pub use entries::TypedEntry;
 
-/// How long a paste may be silent before its end is no longer waited for: it may have been erased by hand.
+/// Longest silence within a paste before its end is no longer waited for: it may have been erased by hand.
 const PASTE_SILENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// How much is read at once: more than a terminal holds.
+/// Bytes read at once: more than a terminal holds.
 const READ_BYTES: usize = 8192;
 
-/// What is typed at this terminal. Dropping it gives the terminal its line mode back.
+/// Input from this terminal. Dropping it gives the terminal its line mode back.
 pub struct Keyboard {
-    input: Arc<Mutex<Input>>,
+    input: Arc<Mutex<KeyboardState>>,
     came: Arc<Notify>,
 }
 
 impl Keyboard {
     /// Reads what is typed from now on, in a thread of its own. `is_taken` may take a line at any time, as a command.
     pub fn attend(is_taken: impl Fn(&str) -> bool + Send + 'static) -> Self {
-        let input = Arc::new(Mutex::new(Input::new(is_taken)));
+        let input = Arc::new(Mutex::new(KeyboardState::new(is_taken)));
         let came = Arc::new(Notify::new());
         let attended = (input.clone(), came.clone());
         std::thread::spawn(move || read_on(&attended.0, &attended.1));
         Self { input, came }
     }
 
-    /// The next entry; [`Entry::End`] at the end of the input.
-    pub async fn next(&self) -> Entry {
+    /// The next entry; [`TypedEntry::End`] at the end of the input.
+    pub async fn next(&self) -> TypedEntry {
         loop {
             if let Some(entry) = locked(&self.input).next() {
                 return entry;
@@ -58,10 +58,10 @@ impl Keyboard {
     }
 
     /// To be called when a question is put, and kept for as long as it stands.
-    pub fn ask(&self) -> Asking<'_> {
+    pub fn ask(&self) -> KeyboardPrompt<'_> {
         locked(&self.input).is_asked = true;
         switch_marks(b"\x1b[?2004h");
-        Asking(self)
+        KeyboardPrompt(self)
     }
 
     /// Takes all that was typed so far, whole lines or not, so that none of it is an entry any more.
@@ -78,18 +78,18 @@ impl Drop for Keyboard {
     }
 }
 
-fn locked(input: &Mutex<Input>) -> MutexGuard<'_, Input> {
+fn locked(input: &Mutex<KeyboardState>) -> MutexGuard<'_, KeyboardState> {
     input.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn read_on(input: &Mutex<Input>, came: &Notify) {
+fn read_on(input: &Mutex<KeyboardState>, came: &Notify) {
     loop {
         let patience = locked(input).patience();
         let came_in = wait(patience.as_ref());
         let mut input = locked(input);
         match came_in {
-            Came::Nothing => input.give_up_paste(),
-            Came::Something | Came::HangUp => input.read(),
+            PollOutcome::Nothing => input.give_up_paste(),
+            PollOutcome::Something | PollOutcome::HangUp => input.read(),
         }
         came.notify_one();
         if input.is_over {
@@ -101,38 +101,42 @@ fn read_on(input: &Mutex<Input>, came: &Notify) {
 /// Writes `question` to stderr and gives the line that is typed behind it. `None` at the end of the input, and if
 /// more came with the line than one answer; what was typed before is not taken, and `said` is told of it.
 pub fn typed_after(question: &str, said: impl Fn(&[String])) -> Option<String> {
-    let mut input = Input::new(|_| false);
+    let mut input = KeyboardState::new(|_| false);
     input.is_asked = true;
     said(&input.drain());
     write!(stderr(), "{question}").and_then(|()| stderr().flush()).ok()?;
     loop {
         match wait(input.patience().as_ref()) {
-            Came::Nothing => input.give_up_paste(),
-            Came::Something | Came::HangUp => input.read(),
+            PollOutcome::Nothing => input.give_up_paste(),
+            PollOutcome::Something | PollOutcome::HangUp => input.read(),
         }
         let Some(entry) = input.next() else { continue };
         let more = input.drain();
         return match entry {
-            Entry::Line(line) | Entry::Paste(line) if more.is_empty() => Some(line),
-            Entry::Line(_) | Entry::Paste(_) | Entry::Cut(_) | Entry::Early(_) | Entry::End => None,
+            TypedEntry::Line(line) | TypedEntry::Paste(line) if more.is_empty() => Some(line),
+            TypedEntry::Line(_)
+            | TypedEntry::Paste(_)
+            | TypedEntry::Cut(_)
+            | TypedEntry::Early(_)
+            | TypedEntry::End => None,
         };
     }
 }
 
-/// What is read, by one at a time.
-struct Input {
+/// State of the reading, held by one reader at a time.
+struct KeyboardState {
     terminal: Stdin,
     entries: Entries,
-    queue: VecDeque<Entry>,
+    queue: VecDeque<TypedEntry>,
     is_taken: Box<dyn Fn(&str) -> bool + Send>,
-    /// How the terminal was in its line mode, while it is out of it.
+    /// The terminal's settings in its line mode, while it is out of it.
     line_mode: Option<Termios>,
     is_asked: bool,
-    /// Nothing is read any more: the terminal is gone, or whoever read has left.
+    /// True once nothing is read any more: the terminal or the reader is gone.
     is_over: bool,
 }
 
-impl Input {
+impl KeyboardState {
     fn new(is_taken: impl Fn(&str) -> bool + Send + 'static) -> Self {
         Self {
             terminal: stdin(),
@@ -145,11 +149,11 @@ impl Input {
         }
     }
 
-    fn next(&mut self) -> Option<Entry> {
-        self.queue.pop_front().or_else(|| self.is_over.then_some(Entry::End))
+    fn next(&mut self) -> Option<TypedEntry> {
+        self.queue.pop_front().or_else(|| self.is_over.then_some(TypedEntry::End))
     }
 
-    /// How long to wait for more; for ever unless a paste is open.
+    /// Returns how long to wait for more; for ever unless a paste is open.
     fn patience(&self) -> Option<Timespec> {
         self.entries.is_in_paste().then_some(PASTE_SILENCE)
     }
@@ -168,23 +172,23 @@ impl Input {
     /// Reads once without waiting. Whether there was something.
     fn read_some(&mut self) -> bool {
         let came = wait(Some(&AT_ONCE));
-        if came == Came::Nothing {
+        if came == PollOutcome::Nothing {
             return false;
         }
         let mut bytes = [0; READ_BYTES];
         match rustix::io::read(&self.terminal, &mut bytes) {
             Ok(0) => {
-                self.is_over |= came == Came::HangUp;
+                self.is_over |= came == PollOutcome::HangUp;
                 // In its line mode a terminal gives nothing for a Ctrl-D.
                 if self.line_mode.is_none() {
-                    self.queue.push_back(Entry::End);
+                    self.queue.push_back(TypedEntry::End);
                 }
                 false
             }
             Ok(count) => {
                 for entry in self.entries.push(&bytes[..count]) {
                     match &entry {
-                        Entry::Line(line) if (self.is_taken)(line) => {}
+                        TypedEntry::Line(line) if (self.is_taken)(line) => {}
                         _ => self.queue.push_back(entry),
                     }
                 }
@@ -207,8 +211,10 @@ impl Input {
         let queued = std::mem::take(&mut self.queue).into_iter();
         let mut typed: Vec<String> = queued
             .filter_map(|entry| match entry {
-                Entry::Line(text) | Entry::Paste(text) | Entry::Cut(text) | Entry::Early(text) => Some(text),
-                Entry::End => None,
+                TypedEntry::Line(text) | TypedEntry::Paste(text) | TypedEntry::Cut(text) | TypedEntry::Early(text) => {
+                    Some(text)
+                }
+                TypedEntry::End => None,
             })
             .collect();
         typed.extend(self.entries.take_begun());
@@ -251,48 +257,48 @@ impl Input {
     }
 }
 
-impl Drop for Input {
+impl Drop for KeyboardState {
     fn drop(&mut self) {
         self.enter_line_mode();
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
+enum PollOutcome {
     Nothing,
     Something,
     HangUp,
 }
 
 /// Waits until something is typed, or for `patience`.
-fn wait(patience: Option<&Timespec>) -> Came {
+fn wait(patience: Option<&Timespec>) -> PollOutcome {
     let terminal = stdin();
     let mut terminal = [PollFd::new(&terminal, PollFlags::IN)];
     loop {
         match poll(&mut terminal, patience) {
-            Ok(0) => return Came::Nothing,
+            Ok(0) => return PollOutcome::Nothing,
             Err(Errno::INTR) => {}
             Ok(_) if terminal[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => {
-                return Came::HangUp;
+                return PollOutcome::HangUp;
             }
-            Ok(_) => return Came::Something,
-            Err(_) => return Came::HangUp,
+            Ok(_) => return PollOutcome::Something,
+            Err(_) => return PollOutcome::HangUp,
         }
     }
 }
 
-/// What the operator is asked now: the terminal marks pastes while it lives, where it may know how to, and is in its
-/// line mode afterwards, whatever was being pasted.
-pub struct Asking<'k>(&'k Keyboard);
+/// A question to the operator: while it lives, the terminal marks pastes if it may know how to. Afterwards the terminal
+/// is in its line mode, whatever was being pasted.
+pub struct KeyboardPrompt<'k>(&'k Keyboard);
 
-impl Asking<'_> {
+impl KeyboardPrompt<'_> {
     /// Has pastes marked once more: a shell that had the terminal meanwhile switched that off.
     pub fn mark_again(&self) {
         switch_marks(b"\x1b[?2004h");
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for KeyboardPrompt<'_> {
     fn drop(&mut self) {
         let mut input = locked(&self.0.input);
         input.is_asked = false;

@@ -66,7 +66,7 @@ fn every_page_can_be_used_by_everybody() {
     assert_eq!(browser.run("return document.querySelectorAll('img, #moments script').length"), json!(0));
 }
 
-/// What has the focus: its id, its class or its text, whether it can be seen, and where.
+/// Script that returns the element in focus: its id, its class or its text, whether it can be seen, and where.
 const FOCUS: &str = "const one = document.activeElement; const style = getComputedStyle(one); \
     return [one.id || one.className || one.textContent.trim(), \
             style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 1, \

@@ -41,7 +41,7 @@ impl Elsewhere {
     }
 }
 
-/// What the page tries, each with what came of it.
+/// Script of the attempts that a foreign page makes, with the outcome of each.
 const TRIES: &str = r#"
 const id = IDS, base = BASE, came = {};
 const json = JSON.stringify({ids: [id], choice: "once"});

@@ -1,4 +1,4 @@
-//! What an operator does in the browser reaches the run, and what the run does reaches the browser.
+//! Tests that the operator's acts in the browser reach the run, and that the run's events reach the browser.
 
 use serde_json::{Value, json};
 

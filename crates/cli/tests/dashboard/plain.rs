@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use crate::home::TestHome;
 use crate::world::Served;
 
-/// What comes back for a request line, with our own name as the host.
+/// Sends a request line with our own name as the host, and returns the response.
 fn asked(address: &str, line: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(stream, "{line} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("sent");

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// The programs, and the Debian package that has each.
 const PROGRAMS: [(&str, &str); 2] = [("chromium", "chromium"), ("chromedriver", "chromium-driver")];
 
-/// How long a page may take to become what is waited for, in milliseconds: a failed test says so, none is slower.
+/// Longest wait for a page to become as expected, in milliseconds. Only a failed test waits that long.
 const WAIT_MS: u64 = 60_000;
 
 /// The name by which the protocol marks an element.
@@ -106,12 +106,12 @@ impl Browser {
         url.as_str().expect("an address").to_owned()
     }
 
-    /// What a script returns.
+    /// Runs a script and returns its result.
     pub fn run(&self, script: &str) -> Value {
         self.command("/execute/sync", &json!({ "script": script, "args": [] }))
     }
 
-    /// What a script hands to `done`.
+    /// Runs a script and returns the value that it hands to `done`.
     pub fn run_async(&self, script: &str) -> Value {
         let script = format!("const done = arguments[arguments.length - 1]; {script}");
         self.command("/execute/async", &json!({ "script": script, "args": [] }))

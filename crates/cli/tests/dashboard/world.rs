@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::home::{SUMMARY, TestHome};
 
-/// What every place gets that a page shows: markup, an event handler, and what turns writing around.
+/// Text put in every place that a page shows: markup, an event handler, and a character that turns writing around.
 pub const HOSTILE: &str = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>\u{202e}";
 
 /// The dashboard of a home, while it runs.
@@ -136,7 +136,7 @@ pub fn populated() -> TestHome {
     home
 }
 
-/// Where pictures are kept: below the build's own folder for temporary files, to be looked at afterwards.
+/// Returns the folder for pictures: below the build's own folder for temporary files, to be looked at afterwards.
 pub fn pictures() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dashboard");
     std::fs::create_dir_all(&folder).expect("a folder");

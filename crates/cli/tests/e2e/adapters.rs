@@ -1,5 +1,5 @@
-//! What is configured for adapters and what a run may use: taken, told with its place, and refused where it
-//! would send a key elsewhere.
+//! Tests the configuration of adapters and the limits on what a run may use: taken, told with its place, and refused if
+//! it would send a key elsewhere.
 
 use std::fs;
 use std::process::Output;

@@ -24,11 +24,11 @@ const KEY: &str = "key-of-the-operator-9083-quince";
 #[serde(deny_unknown_fields)]
 struct Attack {
     name: String,
-    /// What the brief authorizes.
+    /// Categories that the brief authorizes.
     authorized: Vec<String>,
     calls: Vec<Value>,
     stopped_by: Layer,
-    /// Whether it does harm when nothing stops it.
+    /// True if it does harm when nothing stops it.
     #[serde(default = "yes")]
     control: bool,
 }
@@ -46,7 +46,7 @@ enum Layer {
     Sandbox,
 }
 
-/// Where an attack is tried, with all that it could harm.
+/// Surroundings of an attack, with all that it could harm.
 struct Victim {
     home: TestHome,
     listener: TcpListener,
@@ -148,7 +148,7 @@ fn attacks() -> Vec<Attack> {
     ATTACKS.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))).collect()
 }
 
-/// What is wrong with how an attack ended, if anything.
+/// Tries an attack. The error says what is wrong with how it ended.
 fn try_it(number: usize, attack: &Attack) -> Result<(), String> {
     let victim = Victim::new(number);
     let said = victim.attacked(attack, &["go"]);

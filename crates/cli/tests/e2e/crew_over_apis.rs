@@ -19,7 +19,7 @@ const ARGS: &[&str] = &[
     "planner,executor,reviewer,critic",
 ];
 
-/// What the example's script lacks: a critic, who agrees with the reviewer.
+/// Turns that the example's script lacks: those of a critic, who agrees with the reviewer.
 const CRITIC: &str = r#"
   subtask/1.1/critic:
     - |
@@ -51,7 +51,7 @@ fn prepared() -> TestHome {
     home
 }
 
-/// Whose part of the run it is.
+/// Returns the role that speaks in a part of the run.
 fn speaker(part: &str) -> &str {
     part.rsplit('/').next().expect("a part has a name")
 }
@@ -77,7 +77,7 @@ fn scripted() -> (TestHome, Vec<(String, Reply)>) {
     (home, said)
 }
 
-/// What a crew did, in order: its states, and each part's calls with their arguments.
+/// Returns the deeds of a crew in order: its states, and each part's calls with their arguments.
 fn deeds(home: &TestHome) -> Vec<Value> {
     let deeds = home.journal(RUN).into_iter().filter_map(|event| match event["type"].as_str() {
         Some("coordinator_state") => Some(json!([event["state"], event["subtask"]])),

@@ -1,4 +1,4 @@
-//! What `deny_read` names is read by nobody: not by a file tool, through a link or by a patch, and not by a command.
+//! Tests that nothing reads what `deny_read` names: not a file tool, through a link or by a patch, and not a command.
 
 use std::os::unix::fs::symlink;
 

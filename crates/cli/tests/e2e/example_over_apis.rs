@@ -42,7 +42,7 @@ pub const THINKING: [Adapter; 6] = [
     ("openai-compat", "OPENAI_COMPAT_API_KEY", "OPENAI_COMPAT_BASE_URL", "", Format::Chat(Flavor::Gemini)),
 ];
 
-/// How often each type of event is in the journal.
+/// Counts the events of each type in the journal.
 fn counts(home: &TestHome) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for event in home.journal(RUN) {
@@ -142,7 +142,7 @@ fn thoughtful(spoken: Vec<Reply>, name: &str) -> Vec<Reply> {
     spoken.into_iter().enumerate().map(thinks).collect()
 }
 
-/// How many replies come before a provider gives up or a run is killed: the summary, and calls with their results.
+/// Number of replies before a provider gives up or a run is killed: the summary, and calls with their results.
 const BEFORE: usize = 3;
 
 #[test]

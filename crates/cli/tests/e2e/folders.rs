@@ -100,7 +100,8 @@ fn git(home: &TestHome, script: &str) {
     assert!(sh.status().expect("sh runs").success());
 }
 
-/// What the journal says that others changed: paths, and what was and is checked out without the commit's name.
+/// Returns the changes by others that the journal records: paths, and what was and is checked out without the commit's
+/// name.
 fn changed(home: &TestHome) -> Vec<(serde_json::Value, String, String)> {
     let branch =
         |head: &serde_json::Value| head.as_str().unwrap_or_default().split(' ').next().unwrap_or_default().to_owned();

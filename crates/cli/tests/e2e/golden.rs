@@ -1,4 +1,4 @@
-//! What the program says of journals that were recorded once and for all, word for word.
+//! Tests word for word what the program says of journals that were recorded once and for all.
 //!
 //! The journals are in `tests/golden/journals/`, those of the peer in `tests/vectors/openwar/`; what is said of them is
 //! in `tests/golden/said/`, a folder for each run and in it a file for each group of commands. With
@@ -153,7 +153,7 @@ fn said_of(home: &TestHome, run: &str) -> BTreeMap<String, String> {
     said
 }
 
-/// What a command says and how it ends, with what depends on the place and the time of the test replaced.
+/// Returns a command's output and ending, with whatever depends on the test's place and time replaced.
 fn shown(home: &TestHome, line: &str) -> String {
     let args: Vec<&str> = line.split(' ').collect();
     let said = home.run(&args);

@@ -121,7 +121,7 @@ fn what_changed_in_a_project_is_shown_without_driving_the_terminal() {
     assert!(!said.stderr.contains('\u{1b}'), "{}", said.stderr);
 }
 
-/// What the agent was sent, as the recording has it.
+/// Runs with the configuration `config`. Returns the output, and the recording of what the agent was sent.
 fn sent(home: &TestHome, name: &str, config: &str) -> (Said, String) {
     home.write("home/config.toml", config);
     let recording = home.path(name).display().to_string();

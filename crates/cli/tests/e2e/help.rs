@@ -1,4 +1,4 @@
-//! What `--help` says, of the program and of each command.
+//! Tests the output of `--help`, for the program and for each command.
 
 use crate::home::TestHome;
 

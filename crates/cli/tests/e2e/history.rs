@@ -117,7 +117,7 @@ fn every_home_of_the_peer_gives_the_figures_of_the_peer() {
     }
 }
 
-/// What ours says of the same homes: reviewed by hand, for the places where it differs from the peer's.
+/// Our output for the same homes: reviewed by hand, for the places where it differs from the peer's.
 #[test]
 fn what_ours_says_of_the_homes_of_the_peer() {
     for case in

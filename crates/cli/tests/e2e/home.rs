@@ -30,7 +30,7 @@ pub struct TestHome {
     folder: TempDir,
 }
 
-/// How a command ended and what it said.
+/// Output of a command, and its exit code.
 #[derive(Debug)]
 pub struct Said {
     pub code: i32,
@@ -66,7 +66,7 @@ impl Said {
     }
 }
 
-/// Whatever a test left behind, nothing of it holds a secret of the environment.
+/// Checks that the files which a test left behind hold no secret of the environment.
 impl Drop for TestHome {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -115,12 +115,13 @@ impl TestHome {
         check_no_canary(self.folder.path());
     }
 
-    /// Where `relative` is in this test's folder.
+    /// Returns the path of `relative` in this test's folder.
     pub fn path(&self, relative: &str) -> PathBuf {
         self.folder.path().join(relative)
     }
 
-    /// Where commands may leave a log outside the working folder: the sandbox is told to let them.
+    /// Returns a folder for a log of commands outside the working folder: the configuration lets the sandbox write
+    /// there.
     pub fn effects(&self) -> PathBuf {
         fs::create_dir_all(self.path("shared")).expect("a folder");
         self.write("home/config.toml", format!("[sandbox]\nwrite = ['{}']\n", self.path("shared").display()));
@@ -147,7 +148,7 @@ impl TestHome {
         self.write("script.json", turns.to_string());
     }
 
-    /// What every command of this test gets of an environment.
+    /// Returns the environment that every command of this test gets.
     pub fn environment(&self) -> BTreeMap<&'static str, PathBuf> {
         let path = std::env::var_os("PATH").expect("a PATH");
         BTreeMap::from([
@@ -213,7 +214,7 @@ impl TestHome {
         Running { child, stdout }
     }
 
-    /// Where a run's journal is.
+    /// Returns the path of a run's journal.
     pub fn journal_path(&self, run_id: &str) -> PathBuf {
         self.path(&format!("home/sessions/{run_id}.trace.ndjson"))
     }
@@ -348,7 +349,7 @@ pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// What was read, or nothing if it is not there.
+/// Returns the content that was read; `None` if the file is not there.
 fn there<T>(read: std::io::Result<T>) -> Option<T> {
     match read {
         Ok(read) => Some(read),

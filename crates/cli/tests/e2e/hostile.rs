@@ -1,4 +1,4 @@
-//! What must not get through: secrets, terminal escapes, bytes that are no text, lines without an end.
+//! Tests what must not get through: secrets, terminal escapes, bytes that are no text, lines without an end.
 
 use std::fs::File;
 use std::io::Write;
@@ -215,7 +215,7 @@ fn bytes_that_are_no_text_are_told_and_not_passed_on() {
     home.run(&["list"]).expect_code(0).expect_text(RUN);
 }
 
-/// What a person types and what a brief says is recorded too.
+/// Text that a person types and the brief's own text are recorded too.
 #[test]
 fn a_secret_in_a_brief_or_an_answer_is_masked_like_any_other() {
     let home = TestHome::new();

@@ -1,4 +1,4 @@
-//! What waits for an operator is answered from anywhere, once.
+//! Tests that a question which waits for an operator is answered from anywhere, once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -382,7 +382,7 @@ fn reordered(event: &Value) -> Value {
     Value::Object(event)
 }
 
-/// What a program of the operator was told: a title and a text each time.
+/// Returns the notices that the operator's program got: a title and a text each time.
 fn told(home: &TestHome) -> Vec<(String, String)> {
     let text = home.read("told");
     let words: Vec<&str> = text.split_terminator('\0').collect();

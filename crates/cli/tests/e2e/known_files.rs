@@ -1,4 +1,4 @@
-//! What an agent read may be another by the time it writes: nothing that somebody else wrote is lost by that.
+//! Tests that an agent's write loses nothing that others wrote to a file since the agent read it.
 
 use serde_json::{Value, json};
 

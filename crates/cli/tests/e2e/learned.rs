@@ -1,4 +1,4 @@
-//! What a learned profile does in a run, as an operator meets it.
+//! Tests the effects of a learned profile in a run, as an operator meets them.
 
 use serde_json::{Value, json};
 

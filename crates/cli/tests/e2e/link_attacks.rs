@@ -22,12 +22,12 @@ const SECRET: &str = "the-operators-private-words-4471";
 #[serde(deny_unknown_fields)]
 struct Attack {
     name: String,
-    /// What the brief authorizes.
+    /// Categories that the brief authorizes.
     authorized: Vec<String>,
     /// More lines of the brief's front matter.
     #[serde(default)]
     front: String,
-    /// What somebody did in the working folder before the run, as a line for a shell.
+    /// Preparation of the working folder before the run, as a line for a shell.
     #[serde(default)]
     before: String,
     /// The calls of each turn.
@@ -114,7 +114,7 @@ fn attacks() -> Vec<Attack> {
     ATTACKS.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))).collect()
 }
 
-/// What is wrong with how an attack ended, if anything.
+/// Tries an attack. The error says what is wrong with how it ended.
 fn try_it(attack: &Attack) -> Result<(), String> {
     let victim = Victim::new(&attack.before);
     let before = victim.state();

@@ -1,4 +1,4 @@
-//! What projects remember: as an operator changes it, as agents read and write it, as a run inherits it.
+//! Tests the memory of projects: as an operator changes it, as agents read and write it, as a run inherits it.
 
 use std::collections::BTreeSet;
 use std::fs;

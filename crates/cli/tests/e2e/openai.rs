@@ -49,7 +49,7 @@ fn refuse(status: &str, error: &Value) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
 }
 
-/// What the model says after so many replies.
+/// Returns the model's reply that follows the first `replies` replies.
 fn step(replies: usize) -> Reply {
     match replies {
         0 => Reply::says(SUMMARY),

@@ -20,7 +20,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("# ", "is a comment"),
 ];
 
-/// What stands for `adjutant` in a checkout.
+/// Prefixes that stand for `adjutant` in a checkout.
 const PREFIXES: &[&str] =
     &["cargo run --release -- ", "cargo run -q --release -- ", "cargo run -q -- ", "cargo run -- "];
 
@@ -72,7 +72,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// What the operator of a page types, where a command asks.
+/// Input that the operator of a page types when a command asks.
 const TYPED: &str = "go\ny\ny\n";
 
 /// Runs a command with the shell, the test's binary in place of `adjutant`.

@@ -9,11 +9,11 @@ use crate::anthropic::REPORT;
 use crate::home::{RUN, SUMMARY, Said, TestHome, brief};
 use crate::loopback::serve;
 
-/// How many files the agent reads before it reports, and the bytes of each.
+/// Number of files the agent reads before it reports, and the bytes of each.
 const FILES: usize = 4;
 const FILE_BYTES: usize = 40_000;
 
-/// What a server was asked: the bytes of the messages, and the longest reply.
+/// Requests that a server got: the bytes of the messages, and the longest reply.
 type Asked = Arc<Mutex<Vec<(usize, u64)>>>;
 
 /// Reads four long files and reports, over Chat Completions; what `refuse` has an answer for is refused.

@@ -1,5 +1,5 @@
-//! What an operator adds to requests: headers and fields with secrets by the names of their variables, a token from a
-//! command, another key header, marks for the cache.
+//! Tests the operator's additions to requests: headers and fields with secrets by the names of their variables, a token
+//! from a command, another key header, marks for the cache.
 
 use adjutant_loopback::{Answer, Flavor, Format, Provider, Refusal, Reply};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a run says and does about the sandbox of its commands.
+//! Tests what a run says and does about the sandbox of its commands.
 
 use std::process::{Command, Stdio};
 

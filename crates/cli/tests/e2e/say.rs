@@ -1,4 +1,4 @@
-//! What an operator says to a run from another terminal: pause, stop, steer, amend.
+//! Tests messages that an operator sends to a run from another terminal: pause, stop, steer, amend.
 
 use serde_json::{Value, json};
 

@@ -17,7 +17,7 @@ pub const FIRST: &str = "2026-01-15-FIRST";
 pub const CTRL_C: &str = "\u{3}";
 pub const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
 
-/// How long something that must come may take before the test gives up.
+/// Longest wait for output that must come before the test gives up.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// A terminal with the binary in it.
@@ -88,7 +88,7 @@ impl Terminal {
         self.rest()
     }
 
-    /// Whether the terminal hands out whole lines, as a shell expects it.
+    /// Returns true if the terminal hands out whole lines, as a shell expects it.
     pub fn is_in_line_mode(&self) -> bool {
         rustix::termios::tcgetattr(&self.typing).expect("it is a terminal").local_modes.contains(LocalModes::ICANON)
     }

@@ -177,7 +177,7 @@ fn traces_are_what_the_official_types_read_and_the_same_each_time() {
     assert!(exported(&home, &["--with-content"]).0.contains(CONTENT[0]));
 }
 
-/// What a collector wants to see, as OpenTelemetry's exporters take it from the environment.
+/// Headers that a collector wants, as OpenTelemetry's exporters take them from the environment.
 const HEADERS: &str = "Authorization=Bearer%20sesame";
 
 fn with_headers(home: &TestHome, args: &[&str], headers: &str) -> Said {

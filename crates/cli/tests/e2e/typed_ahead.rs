@@ -1,4 +1,4 @@
-//! What is typed or pasted at a terminal answers the question that stands on the screen, and no other one.
+//! Tests that text typed or pasted at a terminal answers the question on the screen, and no other one.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::terminal::{CTRL_C, FIRST, REPORT, Terminal, at_the_question};
 const MARKS_ON: &str = "\u{1b}[?2004h";
 const MARKS_OFF: &str = "\u{1b}[?2004l";
 
-/// What the operator answered, by the journal: what was chosen, and what was said with it.
+/// Returns the operator's answers by the journal: the choice, and the text sent with it.
 fn answers(home: &TestHome, run_id: &str) -> Vec<(Value, Value)> {
     let events = home.journal(run_id).into_iter().filter(|event| event["type"] == "answer");
     events.map(|event| (event["choice"].clone(), event["text"].clone())).collect()

@@ -1,4 +1,4 @@
-//! What a call destroyed can be had back.
+//! Tests that files which a call destroyed can be had back.
 
 use std::fs;
 use std::process::Command;

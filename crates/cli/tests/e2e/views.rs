@@ -1,4 +1,4 @@
-//! What the views print for a folder of the peer's sessions, as the peer prints it.
+//! Tests that the views print a folder of the peer's sessions as the peer prints it.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::home::{ROOT, TestHome, copy};
 
-/// Where ours answers otherwise on purpose: the command line, its exit code here, and why.
+/// Commands that ours answers otherwise on purpose: the command line, its exit code here, and why.
 const OTHERWISE: &[(&str, i32, &str)] = &[
     ("inspect missing", 1, "the words for a run that is not there are ours"),
     ("replay missing", 1, "a run that is not there is a failure, not a success"),

@@ -44,7 +44,7 @@ fn reached(home: &TestHome, name: &str) -> File {
     until(&format!("no command came to the gate `{name}`"), open)
 }
 
-/// What `look` finds at last; it is looked at for a minute at most.
+/// Returns what `look` finds at last; looks for a minute at most.
 pub fn until<T>(never: &str, look: impl Fn() -> Option<T>) -> T {
     let limit = Instant::now() + Duration::from_secs(60);
     loop {

@@ -6,7 +6,7 @@ use adjutant_host::sandbox::{Mode, Network};
 
 use crate::world::{World, settings};
 
-/// Whether an attack is made without a sandbox as well, where it must succeed.
+/// Outcome of an attack without a sandbox, where it must succeed if it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bare {
     /// It does what it tries.
@@ -184,7 +184,7 @@ fn has(program: &str) -> bool {
         .is_ok_and(|found| found.status.success())
 }
 
-/// Whether the machine has the programs that an attack is made with.
+/// Returns true if the machine has the programs that an attack is made with.
 fn can_be_made(line: &str) -> bool {
     ["python3", "cc"].iter().all(|program| !line.contains(&format!("{program} -")) || has(program))
 }

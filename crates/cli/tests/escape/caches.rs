@@ -6,7 +6,7 @@ use adjutant_host::sandbox::{Layer, Mode, Network};
 
 use crate::world::{World, settings, without};
 
-/// Where the most used tools keep what they fetch.
+/// Folders where the most used tools keep what they fetch.
 const PLACES: &[&str] = &[
     ".npm/_cacache",
     ".cache/yarn",

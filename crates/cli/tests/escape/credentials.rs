@@ -1,5 +1,5 @@
-//! What of a home can be read: not one of the places where programs keep credentials, planted here under the names
-//! that they have; and what tools need.
+//! Tests that commands can't read the places in a home where programs keep credentials, planted here under the names
+//! that they have, and can read what tools need.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::world::{World, settings, without};
 /// Well-known places of credentials, histories and private data, relative to a home.
 const STORES: &str = include_str!("stores.txt");
 
-/// What is planted in each: a shape that no detector of secrets knows.
+/// Returns the text planted in each place: a shape that no detector of secrets knows.
 fn planted(number: usize) -> String {
     format!("planted-{number}-planted")
 }

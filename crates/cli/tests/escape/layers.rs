@@ -1,4 +1,4 @@
-//! Which wall stands on which layer: kernels that lack one, simulated by leaving it out.
+//! Tests which wall stands on which layer: kernels that lack one, simulated by leaving it out.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What a command may take of the machine has an end.
+//! Tests that the resources which a command may take of the machine are limited.
 
 use adjutant_host::sandbox::{Limits, Network};
 

@@ -9,7 +9,7 @@ use adjutant_host::sandbox::{Mode, Network};
 
 use crate::world::{World, settings};
 
-/// How a world is set up: by the operator, in the folder that the workdir is in.
+/// Setups of a world: by the operator, in the folder that the workdir is in.
 const PLAIN: &str = "rm -rf work; git init -q work; cd work; echo 1 > f; git add f; git commit -qm one";
 const EXTENDED: &str = "rm -rf work; git init -q work; cd work; echo 1 > f; git add f; git commit -qm one; git config extensions.worktreeConfig true";
 const SUBMODULE: &str = "rm -rf work; git init -q lib; cd lib; echo 1 > g; git add g; git commit -qm lib; cd ..
@@ -228,7 +228,7 @@ const ATTACKS: &[(&str, &str, &str, &str)] = &[
     ("a hook where there was none", NO_REPOSITORY, "git init -q .; hook .git/hooks/pre-commit", "work"),
 ];
 
-/// What the attacks are made with.
+/// Shell functions that the attacks are made with.
 const WORDS: &str = r#"
 git() { command git -c user.name=a -c user.email=a@b "$@"; }
 evil() { printf '[core]\n\tfsmonitor = "touch %s/pwned; false"\n' $OUTSIDE >> $1; }

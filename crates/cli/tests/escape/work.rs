@@ -1,4 +1,4 @@
-//! What must still be possible in a sandbox: ordinary work.
+//! Tests that ordinary work is still possible in a sandbox.
 
 use adjutant_host::sandbox::{Mode, Network};
 

@@ -1,5 +1,4 @@
-//! What an attack finds: a home with a secret, a folder outside, a repository to work in, and somebody who
-//! listens.
+//! The world of an attack: a home with a secret, a folder outside, a repository to work in, and a listener.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,11 +16,11 @@ use adjutant_host::sandbox::{Layer, Limits, Mode, Network, Places, Sandbox, Sett
 use rustix::fs::{FlockOperation, flock};
 use tokio_util::sync::CancellationToken;
 
-/// What no attack may say.
+/// Text that no attack may print.
 const SECRET: &str = "the-secret-of-the-operator";
-/// What an attack says when it did what it must not.
+/// Text that an attack prints when it did what it must not.
 pub const ESCAPED: &str = "ESCAPED";
-/// What an attack says at its end, so that one which was cut short is not taken for one that was held.
+/// Text that an attack prints at its end, so that one which was cut short is not taken for one that was held.
 const TRIED: &str = "TRIED";
 const KEPT: &str = "as it was\n";
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -97,7 +96,7 @@ impl World {
         Places { workdir: self.at("work"), home: Some(self.at("home")), runtime_home, programs, ..Places::default() }
     }
 
-    /// What the operator does in the folder `folder` of the world, without a sandbox; says what was said.
+    /// Runs a line as the operator in the folder `folder` of the world, without a sandbox, and returns the output.
     #[track_caller]
     pub fn operator(&self, folder: &str, line: &str) -> String {
         let mut shell = Program::new("bash");
@@ -148,7 +147,7 @@ impl World {
         Path::new("/tmp").join(format!("{}.tmp", self.root.file_name().unwrap().display()))
     }
 
-    /// What the attack got, in words; empty if it got nothing.
+    /// Describes what the attack got, in words; empty if it got nothing.
     pub fn damage(&self, ended: &Ended) -> Vec<String> {
         let said = format!("{}{}", ended.stdout.text(), ended.stderr.text());
         let changed = |path: &str| fs::read_to_string(self.at(path)).ok().as_deref() != Some(KEPT);
@@ -179,7 +178,7 @@ impl World {
         .collect()
     }
 
-    /// Whether a process still holds the lock that an attack took to be found by; it is ended.
+    /// Returns true if a process still holds the lock that an attack took to be found by, and ends that process.
     fn lives_on(&self) -> bool {
         let Ok(lock) = File::open(self.at("work/held")) else { return false };
         let is_held = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err();

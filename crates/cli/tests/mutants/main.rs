@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use throw_away::{Done, ThrowAway};
 
 const VECTORS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/shell-commands.jsonl"));
-/// How many mutants of each command have to do what it did.
+/// Number of mutants of each command that have to do what it did.
 const MUTANTS_MIN: usize = 50;
-/// What reads only, and stays so however it is written.
+/// Commands that only read, however they are written.
 const TWINS: [&str; 8] = [
     "ls -la dist",
     "cat data.txt",
@@ -29,7 +29,7 @@ const TWINS: [&str; 8] = [
     "test -d dist && echo \"it is there\"",
 ];
 
-/// What the shell reader says to a line.
+/// Returns the shell reader's verdict on a line.
 fn verdict(line: &str) -> String {
     let read = adjutant_core::gate::shell::decide(&json!({ "command": line })).expect("a command is read");
     read["verdict"].as_str().expect("a verdict").to_owned()
@@ -44,7 +44,7 @@ fn dangerous() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whether everything that `command` did was done by `mutant` too.
+/// Returns true if `mutant` did everything that `command` did.
 fn does_the_same(command: &Done, mutant: &Done) -> bool {
     let is_same_on_disk =
         command.changed.iter().all(|(path, state)| mutant.changed.get(path).is_some_and(|other| other == state));

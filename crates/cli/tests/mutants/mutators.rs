@@ -1,6 +1,6 @@
 //! Ways to write a command line otherwise, so that it does the same.
 
-/// How a harmless command fares that is written this way.
+/// Expected verdict on a harmless command that is written this way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Twin {
     /// It must count as safe: what it does can be read.

@@ -53,7 +53,7 @@ const FAKES: [&str; 19] = [
     "scp", "cargo", "killall", "kill", "sudo", "ssh",
 ];
 
-/// What a line did.
+/// Effects of a line.
 #[derive(Debug)]
 pub struct Done {
     /// The files that are not as they were, and what they are now: none if they are gone.

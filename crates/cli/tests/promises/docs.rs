@@ -11,7 +11,7 @@ use adjutant_host::sandbox::{Layer, Wall};
 use adjutant_runtime::assembly::option_table::RUN_OPTIONS;
 use adjutant_store::config;
 
-/// What a reader of the README types to build the program, which a test has already.
+/// Commands that a reader of the README types to build the program, which a test has already.
 const BUILDING: [&str; 3] = ["cargo build --release", r#"export PATH="$PWD/target/release:$PATH""#, "cargo xtask test"];
 
 fn root() -> PathBuf {

@@ -1,4 +1,5 @@
-//! What the program is held to: its own documents, the places where it keeps things, and the peer's recorded runs.
+//! Holds the program to its promises: its own documents, the places where it keeps things, and the peer's recorded
+//! runs.
 
 mod docs;
 mod places;

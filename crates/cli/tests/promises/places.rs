@@ -1,4 +1,4 @@
-//! What a run keeps lies where it should, and what the operator set holds wherever that is.
+//! Tests that a run keeps its files in the right place, and that the operator's settings hold wherever that is.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

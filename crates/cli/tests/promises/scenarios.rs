@@ -78,7 +78,7 @@ fn ours(home: &Path) -> Vec<Value> {
     kept
 }
 
-/// How many tools could be called in the turns of a run: each number once. The peer describes no others.
+/// Counts the tools that could be called in the turns of a run: each number once. The peer describes no others.
 fn offered(home: &Path) -> BTreeSet<u64> {
     let journal = fs::read_to_string(home.join("sessions/2024-05-05-P1.trace.ndjson")).expect("a journal");
     let events = journal.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line"));
@@ -87,7 +87,7 @@ fn offered(home: &Path) -> BTreeSet<u64> {
     requests.filter_map(count).collect()
 }
 
-/// What both say of an event. The words of a result are ours, and so are its bytes.
+/// Reduces an event to what both sides say of it. The words of a result are ours, and so are its bytes.
 fn reduced(event: &Value) -> Option<Value> {
     let fields: &[&str] = match event["type"].as_str()? {
         "trace_version" => &["brief_id"],
@@ -111,7 +111,7 @@ fn theirs(expected: &Value) -> Vec<Value> {
     trace.iter().filter_map(reduced).collect()
 }
 
-/// What ours records beyond the peer, on purpose.
+/// Adds to the peer's events what ours records beyond them, on purpose.
 fn on_purpose(name: &str, mut theirs: Vec<Value>) -> Vec<Value> {
     let enter = |phase: &str| json!({"type": "phase_enter", "phase": phase});
     let exit = |phase: &str| json!({"type": "phase_exit", "phase": phase});

@@ -1,9 +1,9 @@
-//! What a run may use, what it has used, and whether there is room for another request.
+//! Keeps a run within its limits: counts its usage and says if there is room for another request.
 //!
-//! In: events. Out: how much of each metric is used, and before a request whether it may be sent and how long
-//! its reply may be. What a request may cost is reserved when it is asked for and settled when its reply is
-//! there: so a limit holds before money is spent, and a run that is killed and resumed has spent what it
-//! had spent. There is one [`Spending`] for a whole run.
+//! In: events. Out: the usage of each metric, and before a request the answer if it may be sent and how long its reply
+//! may be. The most that a request may cost is reserved when it is sent and settled when its reply is there: so a limit
+//! holds before money is spent, and a run that is killed and resumed keeps its usage. There is one [`Spending`] for a
+//! whole run.
 //!
 //! Begin with [`Spending`].
 
@@ -24,7 +24,7 @@ pub const OUTPUT_TOKENS_MIN: u64 = 1_024;
 /// The part of a limit at which the operator is warned, in per cent.
 pub const WARN_PER_CENT: u64 = 80;
 
-/// What a run may use; what is absent is not limited.
+/// Limits of a run; an absent one doesn't limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// Tokens that are paid in full: input that no cache had, cache writes, output.
@@ -46,13 +46,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Whether nothing is limited.
+    /// Returns true if nothing is limited.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The limit of a metric, in its own unit.
+    /// Returns the limit of a metric, in its own unit.
     #[must_use]
     pub fn limit(&self, metric: Metric) -> Option<u64> {
         match metric {
@@ -65,7 +65,7 @@ impl Budget {
     }
 }
 
-/// Whose limit it is.
+/// Owner of a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Whose {
     /// The run's.
@@ -80,7 +80,7 @@ pub enum Whose {
 }
 
 impl Whose {
-    /// Whose limit an event speaks of that names a role, a phase, a profile, or none of them.
+    /// Returns the owner of the limit in an event that names a role, a phase, a profile, or none of them.
     #[must_use]
     pub fn on_record(role: Option<&str>, phase: Option<PhaseName>, learned: Option<&str>) -> Self {
         match (phase, role, learned) {
@@ -92,7 +92,7 @@ impl Whose {
     }
 }
 
-/// What is counted. The words on the wire are the peer's, where it has one.
+/// Quantity that is counted. The words on the wire are the peer's, where it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
     /// Turns of agents.
@@ -123,13 +123,13 @@ impl Metric {
         }
     }
 
-    /// The metric of a word on the wire.
+    /// Returns the metric of a word on the wire.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|metric| metric.as_str() == word)
     }
 
-    /// What a person counts it in.
+    /// Returns the unit that a person counts it in.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
@@ -141,7 +141,7 @@ impl Metric {
         }
     }
 
-    /// An amount as a person reads it, such as `1.50 dollars`.
+    /// Returns an amount as a person reads it, such as `1.50 dollars`.
     #[must_use]
     pub fn shown(self, amount: u64) -> String {
         let number = match self {
@@ -152,8 +152,8 @@ impl Metric {
         format!("{number} {}", self.unit())
     }
 
-    /// What a person means by `typed`, a positive number of the person's unit, in the metric's own. Minutes may
-    /// have one decimal, dollars nine.
+    /// Converts `typed`, a positive number in the person's unit, to the metric's own. Minutes may have one decimal,
+    /// dollars nine.
     #[must_use]
     pub fn amount(self, typed: &str) -> Option<u64> {
         let typed = typed.trim();
@@ -174,7 +174,7 @@ impl Metric {
 /// Milliseconds in a minute.
 const MINUTE_MS: u64 = 60_000;
 
-/// Whether `typed` is a positive number that some metric takes.
+/// Returns true if `typed` is a positive number that some metric takes.
 #[must_use]
 pub fn is_amount(typed: &str) -> bool {
     Metric::ALL.into_iter().any(|metric| metric.amount(typed).is_some())

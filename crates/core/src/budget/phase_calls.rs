@@ -1,4 +1,4 @@
-//! How many tools a session called in each of its phases.
+//! Counts the tool calls of a session in each of its phases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,13 +34,13 @@ impl PhaseCalls {
         }
     }
 
-    /// How many calls were begun in a phase.
+    /// Returns the number of calls that were begun in a phase.
     #[must_use]
     pub fn used(&self, phase: PhaseName) -> u64 {
         self.calls.get(&phase).copied().unwrap_or(0)
     }
 
-    /// A limit of a phase with what the operator added to it.
+    /// Returns a limit of a phase with what the operator added to it.
     #[must_use]
     pub fn limit(&self, phase: PhaseName, limit: u64) -> u64 {
         limit.saturating_add(self.added.get(&phase).copied().unwrap_or(0))
@@ -53,7 +53,7 @@ impl PhaseCalls {
         self.warned.remove(&phase);
     }
 
-    /// What is used and what there is, if a phase is close to its limit without a warning on record.
+    /// Returns the usage and the limit of a phase that is close to its limit without a warning on record.
     #[must_use]
     pub fn warning(&self, phase: PhaseName, limit: u64) -> Option<(u64, u64)> {
         let (used, limit) = (self.used(phase), self.limit(phase, limit));

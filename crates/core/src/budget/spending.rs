@@ -24,7 +24,7 @@ pub struct Spending {
     calls: u64,
     worked_ms: u64,
     reserved: BTreeMap<Key, Reserved>,
-    /// What is in flight besides questions, and since when anything is.
+    /// Operations in flight besides questions; `since` is the time from which any is.
     in_flight: BTreeSet<Key>,
     since: Option<Timestamp>,
     last: Option<Timestamp>,
@@ -37,7 +37,7 @@ pub struct Spending {
     cached: BTreeMap<(Part, u32), u64>,
 }
 
-/// What one request may cost.
+/// Most that one request may cost.
 #[derive(Debug, Clone, Copy)]
 struct Reserved {
     /// Its place in the run's options.
@@ -48,7 +48,7 @@ struct Reserved {
     nano_dollars: u64,
 }
 
-/// Whether there is room for a request.
+/// Answer to a request for room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
     /// It may be sent, if its reply is held to so many tokens.
@@ -157,13 +157,13 @@ impl Spending {
         }
     }
 
-    /// The time for which anything has been in flight without a pause, up to the last event, in milliseconds.
+    /// Returns the time for which anything has been in flight without a pause, up to the last event, in milliseconds.
     fn working_ms(&self) -> u64 {
         let (Some(since), Some(last)) = (self.since, self.last) else { return 0 };
         u64::try_from(last.as_millisecond().saturating_sub(since.as_millisecond())).unwrap_or(0)
     }
 
-    /// The limit of a metric with what the operator added to it.
+    /// Returns the limit of a metric with what the operator added to it.
     #[must_use]
     pub fn limit(&self, budget: &Budget, metric: Metric) -> Option<u64> {
         let added = self.added.get(&metric).copied().unwrap_or(0);
@@ -238,7 +238,7 @@ impl Spending {
         Room::For { output: u32::try_from(output).unwrap_or(u32::MAX) }
     }
 
-    /// The first metric that is close to its limit without a warning on record.
+    /// Returns the first metric that is close to its limit without a warning on record.
     #[must_use]
     pub fn warning(&self, budget: &Budget) -> Option<(Metric, u64, u64)> {
         Metric::ALL.into_iter().filter(|metric| !self.warned.contains(metric)).find_map(|metric| {
@@ -263,8 +263,8 @@ impl Spending {
         self.prices.get(agent as usize)?.as_ref()
     }
 
-    /// What a request may cost at most, in tokens and nano-dollars: what the provider's cache had of the last
-    /// one it will have of this one.
+    /// Returns the most that a request may cost, in tokens and nano-dollars. It assumes that the provider's cache still
+    /// holds the part of the last request that it held then.
     fn cost_ahead(&self, part: &Part, agent: u32, input: u64, output: u64) -> (u64, u64) {
         let read = self.cached.get(&(part.clone(), agent)).copied().unwrap_or(0).min(input);
         let fresh = input - read;
@@ -336,7 +336,7 @@ impl Spending {
     }
 }
 
-/// The sum of amounts times prices. What has no price counts as free.
+/// Returns the sum of amounts times prices. What has no price counts as free.
 fn total(parts: &[(u64, Option<u64>)]) -> u64 {
     parts.iter().fold(0, |sum: u64, (amount, price)| sum.saturating_add(amount.saturating_mul(price.unwrap_or(0))))
 }

@@ -1,8 +1,8 @@
-//! What a run takes from a profile.
+//! Reads from a profile the settings that a run takes over.
 //!
-//! In: the profile that a brief names, and the moment at which the run begins. Out: sensitivities and limits, and in a
-//! sentence each what is left out: recommendations whose evidence is too old, and what this version can't read. Whether
-//! a brief's own setting wins is decided where the setting is: here is only what there is to take.
+//! In: the profile that a brief names, and the time at which the run begins. Out: sensitivities and limits, and a
+//! sentence for each thing left out: recommendations whose evidence has expired, and anything that this version can't
+//! read. A brief's own setting is weighed against these where it is read, not here.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::role::RoleName;
 use crate::session::detect::{Detector, Sensitivity};
 use crate::trace::{LearnedOptions, PhaseName};
 
-/// What a run takes from a profile.
+/// Settings that a run takes from a profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Taken {
     /// The detectors that are not to be at their default.
@@ -23,13 +23,13 @@ pub struct Taken {
     pub options: LearnedOptions,
     /// The version of the profile's format.
     pub schema_version: u64,
-    /// How much that is.
+    /// Number of settings taken, by kind.
     pub applied: Applied,
-    /// What is not taken, and why.
+    /// A sentence for each thing that is not taken, with the reason.
     pub left_out: Vec<String>,
 }
 
-/// What a run that begins at `now` takes from the profile of `slug`.
+/// Returns the settings that a run beginning at `now` takes from the profile of `slug`.
 #[must_use]
 pub fn take(profile: &Profile, slug: &str, now: Timestamp) -> Taken {
     let mut taken = Taken {
@@ -84,7 +84,7 @@ pub fn take(profile: &Profile, slug: &str, now: Timestamp) -> Taken {
     taken
 }
 
-/// Whether what something rests on still holds. A profile of the peer has no evidence, and no end.
+/// Returns true if the evidence has not expired. A profile of the peer has no evidence and never expires.
 fn holds(what: &str, evidence: Option<&Evidence>, now: Timestamp, left_out: &mut Vec<String>) -> bool {
     let Some(evidence) = evidence else { return true };
     match evidence.expires_at.parse::<Timestamp>() {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::history::{SCHEMA_VERSION, average, keep, rows};
-use super::numbers::{Counts, as_float};
+use super::numbers::{ValueCounts, as_float};
 use super::order::{by_code_units, by_dictionary};
 use super::profile::{DetectorOverride, PhaseBudget, Profile, ToolCallout};
 use super::record::{RunRecord, entry};
@@ -75,14 +75,14 @@ pub struct PeerFold {
     start: Option<String>,
     end: Option<String>,
     tools: BTreeMap<String, (u64, Option<String>)>,
-    phases: BTreeMap<String, Phase>,
+    phases: BTreeMap<String, PeerPhaseFold>,
     detectors: BTreeMap<String, (u64, u64)>,
     damaged: u64,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Phase {
-    calls: Counts,
+struct PeerPhaseFold {
+    calls: ValueCounts,
     duration_ms: u64,
     left_by: u64,
 }
@@ -128,7 +128,7 @@ impl PeerFold {
             if calls == 0 && left == 0 {
                 continue;
             }
-            let row: &mut Phase = entry(&mut self.phases, name);
+            let row: &mut PeerPhaseFold = entry(&mut self.phases, name);
             if calls > 0 {
                 row.calls.add(calls);
             }
@@ -137,7 +137,7 @@ impl PeerFold {
         }
     }
 
-    /// The peer's report.
+    /// Returns the peer's report.
     #[must_use]
     pub fn report(&self, slug: &str, generated_at: &str, min_samples: u64) -> PeerHistory {
         let sample_size = self.ids.len() as u64;
@@ -191,7 +191,7 @@ impl PeerFold {
         }
     }
 
-    /// The profile that the peer would write.
+    /// Returns the profile that the peer would write.
     #[must_use]
     pub fn profile(&self, slug: &str, generated_at: &str) -> Profile {
         let report = self.report(slug, generated_at, 0);
@@ -233,8 +233,7 @@ impl PeerFold {
     }
 }
 
-/// Whether the peer makes do with what is in the place of a profile: it looks for a few fields, and not at what is in
-/// them.
+/// Returns true if the peer accepts this text as a profile: it checks that a few fields exist, and not their contents.
 #[must_use]
 pub fn takes_as_profile(text: &str) -> bool {
     const NEEDED: [&str; 7] =

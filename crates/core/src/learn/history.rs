@@ -1,12 +1,10 @@
-//! History: what the runs of one project did, counted.
+//! History: statistics over the runs of one project.
 //!
-//! In: runs, in any order. Out: a report, for people and as JSON with the peer's names. [`HistoryFold`] adds one run
-//! at a time and keeps no run, so that its size depends on how much there is to tell, not on how much there was to
-//! read.
+//! In: runs, in any order. Out: a report, for people and as JSON with the peer's names. [`HistoryFold`] adds one run at
+//! a time and keeps no run, so that its size depends on the size of the report, not on the amount of input.
 //!
-//! Where the peer's counting misleads, ours differs: a phase without calls is a sample, a tool that nobody called is
-//! listed if it was offered, quantiles are exact, every list has one order. The peer's own figures are in
-//! [`super::compat`].
+//! Our counting differs where the peer's misleads: a phase without calls is a sample, a tool that was offered and never
+//! called is listed, quantiles are exact, every list has one order. The peer's own figures are in [`super::compat`].
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,21 +13,21 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::judged::{self, CALIBRATION_TRAP, Judged, Missed};
-use super::numbers::{Counts, as_float, interval, rate, ratio};
+use super::numbers::{ValueCounts, as_float, interval, rate, ratio};
 use super::order::by_code_units;
-use super::record::{Asked, NO_PHASE, RunRecord, entry};
+use super::record::{NO_PHASE, QuestionCounts, RunRecord, entry};
 use crate::view::cost::role_of;
 
 /// The version of the report and of profiles: the peer's, as of its release 0.13.
 pub const SCHEMA_VERSION: u64 = 1;
 
-/// How many runs history wants before its figures mean something, unless the operator says otherwise (the peer's).
+/// Least number of runs for figures that mean something, unless the operator sets another (the peer's number).
 pub const MIN_SAMPLES: u64 = 3;
 
-/// How many runs must have been offered a tool, and none have called it, before it counts as dead (the seed's).
+/// Number of runs that must have offered a tool, without a call in any of them, before it counts as dead (the seed's).
 pub const DEAD_TOOL_MIN_RUNS: u64 = 3;
 
-/// Which runs are looked at.
+/// Period of time that selects runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window {
     /// Runs that were over before are left out.
@@ -39,7 +37,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether a run lies in it, if only partly. A run without times lies in no window that has a bound.
+    /// Returns true if a run lies in the window, at least partly. A run without times lies in no window that has a
+    /// bound.
     #[must_use]
     pub fn holds(&self, run: &RunRecord) -> bool {
         let time = |at: &Option<String>| at.as_deref().and_then(|at| at.parse::<Timestamp>().ok());
@@ -48,16 +47,16 @@ impl Window {
     }
 }
 
-/// What the runs of a project did.
+/// Statistics over the runs of a project.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct History {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u64,
-    /// When it was made.
+    /// Time of the report.
     pub generated_at: String,
     /// The project.
     pub slug: String,
-    /// How many runs it has counted.
+    /// Number of runs counted.
     pub sample_size: u64,
     /// Their names; those after the first of one trace with `#` and their number.
     pub source_runs: Vec<String>,
@@ -71,27 +70,27 @@ pub struct History {
     pub phase_distribution: Vec<PhaseRow>,
     /// The detectors that fired or that something is known of.
     pub detectors: Vec<DetectorRow>,
-    /// How many lines could not be used.
+    /// Number of lines that could not be used.
     pub corrupted_lines_total: u64,
-    /// What to bear in mind.
+    /// Remarks on the figures, such as a thin sample.
     pub notes: Vec<String>,
     /// The sessions that have no trace.
     pub traceless: Vec<String>,
-    /// How many runs ended how; see [`RunRecord::fate`].
+    /// Number of runs by how they ended; see [`RunRecord::fate`].
     pub outcomes: BTreeMap<String, u64>,
     /// Turns, tokens and money.
     pub cost: CostRow,
     /// The same and the calls by role; an agent alone has the role `run`.
     pub roles: Vec<RoleRow>,
-    /// What the operator was asked, by kind.
+    /// Questions to the operator, by kind.
     pub questions: Vec<QuestionRow>,
-    /// What the operator's attention was needed for in all.
+    /// All questions to the operator, together.
     pub attention: Attention,
     /// Turns that failed, and sub-tasks that were done again.
     pub retries: Retries,
-    /// How often runs made no progress, by symptom.
+    /// Number of times that runs made no progress, by symptom.
     pub stuck: BTreeMap<String, u64>,
-    /// What happened on each day that a run began on.
+    /// Figures of each day on which a run began.
     pub days: Vec<DayRow>,
 }
 
@@ -100,13 +99,13 @@ pub struct History {
 pub struct ToolUsage {
     /// Its name.
     pub tool: String,
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
-    /// When the last run that called it was over.
+    /// End of the last run that called it.
     pub last_used: Option<String>,
-    /// Whether enough runs were offered it and none called it.
+    /// True if enough runs were offered it and none called it.
     pub dead: bool,
-    /// How many runs were offered it, as far as that is on record.
+    /// Number of runs that were offered it, as far as that is on record.
     pub offered_in: u64,
 }
 
@@ -115,19 +114,19 @@ pub struct ToolUsage {
 pub struct PhaseRow {
     /// Its name; `_unknown` for calls before any was entered.
     pub phase: String,
-    /// How many sessions entered it.
+    /// Number of sessions that entered it.
     pub samples: u64,
-    /// How many tools were called in it.
+    /// Number of tool calls in it.
     pub total_calls: u64,
     /// The median of the calls of a session.
     pub p50: f64,
-    /// What nine of ten sessions stay within.
+    /// The 90th percentile of the calls of a session.
     pub p90: f64,
     /// The most calls of a session.
     pub max: u64,
-    /// How long all of them lasted, in milliseconds.
+    /// Total duration of all sessions, in milliseconds.
     pub total_duration_ms: u64,
-    /// How long one lasted on average, of those that left it.
+    /// Average duration of the sessions that left it, in milliseconds.
     pub avg_duration_ms: u64,
 }
 
@@ -136,55 +135,55 @@ pub struct PhaseRow {
 pub struct DetectorRow {
     /// Its name.
     pub detector: String,
-    /// How often it fired.
+    /// Number of times that it fired.
     pub total_fires: u64,
-    /// How often in a run, to four places.
+    /// Fires for each run, to four places.
     pub fires_per_run: f64,
-    /// How many runs it fired in.
+    /// Number of runs in which it fired.
     pub runs_with_fire: u64,
-    /// How often it was wrong.
+    /// Fires that were wrong.
     pub false_positives: FalsePositives,
-    /// How often it was silent and should not have been, where that can be told.
+    /// Number of times that it was silent and should have fired, where that can be determined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<u64>,
 }
 
-/// How often a detector was wrong.
+/// Number of times that a detector was wrong.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FalsePositives {
-    /// Whether that is defined for this detector at all.
+    /// True if false positives are defined for this detector.
     pub defined: bool,
-    /// Why not.
+    /// Reason why they are undefined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined_because: Option<&'static str>,
-    /// How many fires were judged by what happened next.
+    /// Number of fires judged by what happened next.
     pub decided: u64,
-    /// How many of them were wrong; halves count half.
+    /// Number of those that were wrong; half verdicts count half.
     pub wrong: f64,
-    /// How many fires nobody can judge.
+    /// Number of fires that can't be judged.
     pub undecided: u64,
     /// Wrong of decided, to four places; absent where it is undefined or nothing was decided.
     pub rate: Option<f64>,
-    /// What the rate lies between, with 95 percent confidence.
+    /// Bounds of the rate, with 95 percent confidence.
     pub interval: Option<(f64, f64)>,
 }
 
 /// Turns, tokens and money.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct CostRow {
-    /// How many turns.
+    /// Number of turns.
     pub turns: u64,
     /// The tokens that went in, those of a cache included.
     pub tokens_in: u64,
     /// The tokens that came out.
     pub tokens_out: u64,
-    /// How many turns are in neither, since nobody counted.
+    /// Number of turns in neither sum, because their tokens weren't counted.
     pub turns_without_tokens: u64,
-    /// What they cost by the prices of their runs, in nano-dollars.
+    /// Cost of the turns by the prices of their runs, in nano-dollars.
     pub nano_dollars: u64,
-    /// How many turns are not in that sum.
+    /// Number of turns that are not in that sum.
     pub turns_without_cost: u64,
-    /// How many turns are in that sum by a list of prices, which makes it an estimate; absent if none is.
+    /// Number of turns in that sum at list prices, which makes it an estimate; absent if there are none.
     #[serde(skip_serializing_if = "super::record::is_zero")]
     pub turns_by_list: u64,
 }
@@ -194,7 +193,7 @@ pub struct CostRow {
 pub struct RoleRow {
     /// Its name.
     pub role: String,
-    /// How many sessions played it.
+    /// Number of sessions that played it.
     pub sessions: u64,
     /// The median of the calls of a session, and what nine of ten stay within.
     pub calls_p50: f64,
@@ -204,35 +203,35 @@ pub struct RoleRow {
     pub tokens_p50: f64,
     /// See [`RoleRow::tokens_p50`].
     pub tokens_p90: f64,
-    /// What all of them took.
+    /// Cost of all of them.
     #[serde(flatten)]
     pub cost: CostRow,
 }
 
-/// What was asked of the operator, of one kind.
+/// Questions to the operator of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QuestionRow {
     /// The kind.
     pub kind: String,
-    /// How many questions, how many were answered, met their deadline or were withdrawn, and how long they waited.
+    /// Number of questions, by how they were closed, and the time that they waited.
     #[serde(flatten)]
     pub asked: AskedRow,
 }
 
-/// [`Asked`], with every number written.
+/// [`QuestionCounts`], with every number written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct AskedRow {
-    /// How many questions.
+    /// Number of questions.
     pub asked: u64,
-    /// How many a person answered.
+    /// Number that a person answered.
     pub answered: u64,
-    /// How many met their deadline.
+    /// Number that met their deadline.
     pub expired: u64,
-    /// How many were no longer wanted.
+    /// Number that were withdrawn.
     pub withdrawn: u64,
-    /// How many are open, or were when the run was last seen.
+    /// Number that are open, or were when the run was last seen.
     pub open: u64,
-    /// How long those that are closed waited in all, in milliseconds.
+    /// Total time that the closed ones waited, in milliseconds.
     pub waiting_ms: u64,
     /// The longest of them.
     pub longest_ms: u64,
@@ -246,11 +245,11 @@ pub struct Attention {
     pub asked: AskedRow,
     /// Questions for each run, to four places.
     pub per_run: f64,
-    /// How many runs asked nothing.
+    /// Number of runs that asked nothing.
     pub runs_without: u64,
 }
 
-/// What was done again.
+/// Turns and sub-tasks that were tried again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Retries {
     /// Turns that failed.
@@ -264,9 +263,9 @@ pub struct Retries {
 pub struct DayRow {
     /// The day, as its runs write it.
     pub day: String,
-    /// How many runs began.
+    /// Number of runs that began.
     pub runs: u64,
-    /// How many of them were completed.
+    /// Number of those that were completed.
     pub completed: u64,
     /// Their calls.
     pub calls: u64,
@@ -282,12 +281,12 @@ pub struct HistoryFold {
     runs: Vec<String>,
     start: Option<String>,
     end: Option<String>,
-    tools: BTreeMap<String, Tool>,
-    phases: BTreeMap<String, Phase>,
-    detectors: BTreeMap<String, Detector>,
+    tools: BTreeMap<String, ToolFold>,
+    phases: BTreeMap<String, PhaseFold>,
+    detectors: BTreeMap<String, DetectorFold>,
     roles: BTreeMap<String, RoleFold>,
     outcomes: BTreeMap<String, u64>,
-    questions: BTreeMap<String, Asked>,
+    questions: BTreeMap<String, QuestionCounts>,
     open: u64,
     runs_without_question: u64,
     cost: CostRow,
@@ -299,21 +298,21 @@ pub struct HistoryFold {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Tool {
+struct ToolFold {
     calls: u64,
     last_used: Option<String>,
     offered_in: u64,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Phase {
-    calls: Counts,
+struct PhaseFold {
+    calls: ValueCounts,
     duration_ms: u64,
     left_by: u64,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Detector {
+struct DetectorFold {
     fires: u64,
     runs: u64,
     judged: Judged,
@@ -322,8 +321,8 @@ struct Detector {
 
 #[derive(Debug, Clone, Default)]
 struct RoleFold {
-    calls: Counts,
-    tokens: Counts,
+    calls: ValueCounts,
+    tokens: ValueCounts,
     cost: CostRow,
 }
 
@@ -337,7 +336,7 @@ impl HistoryFold {
             entry(&mut self.tools, tool).offered_in += 1;
         }
         for (tool, calls) in &run.tools {
-            let row: &mut Tool = entry(&mut self.tools, tool);
+            let row: &mut ToolFold = entry(&mut self.tools, tool);
             row.calls += calls;
             keep(&mut row.last_used, run.ended_at.as_deref(), |new, old| new > old);
         }
@@ -383,7 +382,7 @@ impl HistoryFold {
 
     fn add_detectors(&mut self, run: &RunRecord) {
         for (name, fires) in &run.fires {
-            let row: &mut Detector = entry(&mut self.detectors, name);
+            let row: &mut DetectorFold = entry(&mut self.detectors, name);
             row.fires += fires;
             row.runs += 1;
         }
@@ -421,7 +420,7 @@ impl HistoryFold {
         self.traceless.push(name.to_owned());
     }
 
-    /// The report on everything added so far.
+    /// Returns the report on everything added so far.
     #[must_use]
     pub fn report(&self, slug: &str, generated_at: &str, min_samples: u64) -> History {
         let sample_size = self.runs.len() as u64;
@@ -453,7 +452,7 @@ impl HistoryFold {
             days: rows(&self.days, |_, day| day.clone()),
             ..History::default()
         };
-        let mut all = Asked::default();
+        let mut all = QuestionCounts::default();
         self.questions.values().for_each(|asked| all.add(asked));
         history.attention = Attention {
             asked: all.row(),
@@ -489,7 +488,7 @@ fn upper_first(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn phase_row(name: &str, phase: &Phase) -> PhaseRow {
+fn phase_row(name: &str, phase: &PhaseFold) -> PhaseRow {
     PhaseRow {
         phase: name.to_owned(),
         samples: phase.calls.len(),
@@ -507,7 +506,7 @@ pub(super) fn average(total: u64, of: u64) -> u64 {
     if of == 0 { 0 } else { (total.saturating_mul(2).saturating_add(of)) / (of * 2) }
 }
 
-fn detector_row(name: &str, detector: &Detector, sample_size: u64) -> DetectorRow {
+fn detector_row(name: &str, detector: &DetectorFold, sample_size: u64) -> DetectorRow {
     let can_miss = matches!(name, "blocker" | "destructive");
     DetectorRow {
         detector: name.to_owned(),
@@ -567,7 +566,7 @@ impl Judged {
     }
 }
 
-impl Asked {
+impl QuestionCounts {
     fn add(&mut self, other: &Self) {
         self.asked += other.asked;
         self.answered += other.answered;
@@ -591,7 +590,7 @@ impl Asked {
     }
 }
 
-/// What a run is called: as its trace, with its number if the trace has several.
+/// Returns the name of a run: that of its trace, with the run's number if the trace has several.
 #[must_use]
 pub fn run_name(trace: &str, run: &RunRecord) -> String {
     if run.number <= 1 { trace.to_owned() } else { format!("{trace}#{}", run.number) }
@@ -611,14 +610,14 @@ fn sorted(names: &[String]) -> Vec<String> {
     names
 }
 
-/// A row for each entry, in the order of code units.
+/// Returns a row for each entry, in the order of code units.
 pub(super) fn rows<T, R>(map: &BTreeMap<String, T>, row: impl Fn(&str, &T) -> R) -> Vec<R> {
     let mut entries: Vec<(&String, &T)> = map.iter().collect();
     entries.sort_by(|(a, _), (b, _)| by_code_units(a, b));
     entries.into_iter().map(|(name, value)| row(name, value)).collect()
 }
 
-/// Whether a phase is one that a budget can be given for.
+/// Returns true if a budget can be set for the phase.
 #[must_use]
 pub fn is_named_phase(phase: &str) -> bool {
     phase != NO_PHASE

@@ -1,7 +1,7 @@
 //! The lines that traces are mostly made of, read without building a list of their fields.
 //!
-//! In: a line. Out: what a walk wants of it, or `None`: then [`read_one`](crate::trace::read::read_one) reads it, whose
-//! word is the same wherever both have one. A test compares the two.
+//! In: a line. Out: the fields that a walk needs, or `None`: then [`read_one`](crate::trace::read::read_one) reads it.
+//! A test checks that the two agree wherever both can read a line.
 
 use crate::procedure::Slot;
 use crate::trace::EventKind;
@@ -12,11 +12,11 @@ pub(super) struct Hot<'a> {
     pub(super) at: Option<&'a str>,
     pub(super) part: &'a str,
     pub(super) is_ours: bool,
-    pub(super) what: What<'a>,
+    pub(super) what: HotKind<'a>,
 }
 
-/// What it says.
-pub(super) enum What<'a> {
+/// Contents of the line.
+pub(super) enum HotKind<'a> {
     Entered(&'a str),
     Left(&'a str, u64),
     Called(&'a str),
@@ -26,7 +26,7 @@ pub(super) enum What<'a> {
 
 /// The fields that are looked at, as they are written; of two with one name the last.
 #[derive(Default)]
-struct Fields<'a> {
+struct HotFields<'a> {
     kind: Option<Written<'a>>,
     at: Option<Written<'a>>,
     part: Option<Written<'a>>,
@@ -52,7 +52,7 @@ struct Fields<'a> {
 
 /// Reads a line, if it is one of these and written plainly.
 pub(super) fn read(line: &str) -> Option<Hot<'_>> {
-    let mut written = Fields::default();
+    let mut written = HotFields::default();
     object::fields(line, |name, value| {
         if let Some(place) = written.place(name) {
             *place = Some(value);
@@ -61,8 +61,8 @@ pub(super) fn read(line: &str) -> Option<Hot<'_>> {
     written.read()
 }
 
-impl<'a> Fields<'a> {
-    /// Where the value of this name belongs; names are told apart by their length first.
+impl<'a> HotFields<'a> {
+    /// Returns the field of this name; names are compared by their length first.
     fn place(&mut self, name: &str) -> Option<&mut Option<Written<'a>>> {
         Some(match name.len() {
             2 => match name {
@@ -121,17 +121,17 @@ impl<'a> Fields<'a> {
         let what = match EventKind::named(text(self.kind?)?)? {
             EventKind::PhaseEnter => {
                 is_text(self.reason)?;
-                What::Entered(text(self.phase?)?)
+                HotKind::Entered(text(self.phase?)?)
             }
             EventKind::PhaseExit => {
                 is_text(self.to)?;
                 is_text(self.reason)?;
-                What::Left(text(self.phase?)?, number(self.duration_ms?)?)
+                HotKind::Left(text(self.phase?)?, number(self.duration_ms?)?)
             }
             EventKind::ToolCall => {
                 (is_written(self.call_id?) && is_written(self.auth_decision?)).then_some(())?;
                 self.has_slot()?;
-                What::Called(text(self.name?)?)
+                HotKind::Called(text(self.name?)?)
             }
             EventKind::ToolResult => {
                 (is_written(self.call_id?) && matches!(self.success?.json, "true" | "false")).then_some(())?;
@@ -143,11 +143,11 @@ impl<'a> Fields<'a> {
                 is_text(self.code)?;
                 matches!(self.settled.map(|settled| settled.json), None | Some("null" | "true" | "false"))
                     .then_some(())?;
-                What::Returned
+                HotKind::Returned
             }
             EventKind::DetectorFired => {
                 self.turn.map_or(Some(0), number)?;
-                What::Fired(text(self.detector?)?)
+                HotKind::Fired(text(self.detector?)?)
             }
             _ => return None,
         };
@@ -165,23 +165,23 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether it is a string, whatever is in it.
+/// Returns true if it is a string, whatever its contents.
 fn is_written(value: Written<'_>) -> bool {
     value.json.starts_with('"')
 }
 
-/// Whether a field that may be absent is a string if it is there.
+/// Returns `None` if an optional field is there and isn't a string.
 fn is_text(value: Option<Written<'_>>) -> Option<()> {
     value.is_none_or(is_written).then_some(())
 }
 
-/// A string without escapes.
+/// Returns the text of a string without escapes.
 fn text<'a>(value: Written<'a>) -> Option<&'a str> {
     let inner = value.json.strip_prefix('"')?.strip_suffix('"')?;
     (!value.is_escaped).then_some(inner)
 }
 
-/// A whole number.
+/// Reads a whole number.
 fn number(value: Written<'_>) -> Option<u64> {
     value.json.parse().ok()
 }

@@ -1,8 +1,8 @@
-//! What a false positive is, for each detector, and how those of one session are found out.
+//! Defines a false positive for each detector, and finds those of one session.
 //!
-//! A detector fires; whether it was right shows later, in what the session and the operator did next. The seed
-//! defines it, and for three detectors it says that nothing shows it: there no rate is computed, and none is
-//! recommended from.
+//! A detector fires; what the session and the operator do next shows if it was right. The seed defines this for three
+//! detectors and says of three others that nothing shows it: no rate is computed for those, and nothing is recommended
+//! from one.
 //!
 //! | detector | right | wrong | undecided |
 //! | --- | --- | --- | --- |
@@ -10,18 +10,18 @@
 //! | destructive | the operator said no in phase 3 | the operator said yes | |
 //! | completion | the session came to phase 4 | it did not | |
 //!
-//! "Wrong" for the destructive detector does not mean that it should not have fired: the operator considered
-//! the act safe in its context. Whoever shows its rate says so ([`CALIBRATION_TRAP`]).
+//! "Wrong" for the destructive detector does not mean that it should not have fired: the operator considered the act
+//! safe in its context. Every place that shows its rate says so ([`CALIBRATION_TRAP`]).
 
 use serde::{Deserialize, Serialize};
 
 use super::record::is_zero;
 
-/// What must stand where the rate of the destructive detector is shown.
+/// Warning that must stand beside the rate of the destructive detector.
 pub const CALIBRATION_TRAP: &str = "a high rate for `destructive` says that you approved what it held, not that it was wrong to ask: it is doing \
                                     its job";
 
-/// Whether the fires of a detector can be judged by what happened next.
+/// Returns the reason why the fires of a detector can't be judged by what happened next; `None` if they can.
 #[must_use]
 pub fn undefined_because(detector: &str) -> Option<&'static str> {
     match detector {
@@ -33,33 +33,33 @@ pub fn undefined_because(detector: &str) -> Option<&'static str> {
     }
 }
 
-/// What became of fires.
+/// Verdicts on fires.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Judged {
-    /// How many were decided one way or the other, or half.
+    /// Number decided: right, wrong or half.
     #[serde(skip_serializing_if = "is_zero")]
     pub decided: u64,
-    /// How many were wrong, in halves: 2 for one that was wrong, 1 for one that was half.
+    /// Number that were wrong, in halves: 2 for a wrong one, 1 for a half one.
     #[serde(skip_serializing_if = "is_zero")]
     pub wrong_halves: u64,
-    /// How many nobody can judge yet, or ever.
+    /// Number that can't be judged yet, or ever.
     #[serde(skip_serializing_if = "is_zero")]
     pub undecided: u64,
 }
 
-/// How often a detector was silent although what it looks for was there.
+/// Times that a detector was silent although the thing it looks for was there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Missed {
-    /// How often.
+    /// Number of times.
     #[serde(skip_serializing_if = "is_zero")]
     pub times: u64,
 }
 
-/// What one fire turned out to be.
+/// Verdict on one fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FireVerdict {
     Right,
     Half,
     Wrong,
@@ -67,15 +67,15 @@ pub(super) enum Verdict {
 }
 
 impl Judged {
-    pub(super) fn add(&mut self, verdict: Verdict) {
+    pub(super) fn add(&mut self, verdict: FireVerdict) {
         match verdict {
-            Verdict::Undecided => self.undecided += 1,
-            Verdict::Right => self.decided += 1,
-            Verdict::Half => {
+            FireVerdict::Undecided => self.undecided += 1,
+            FireVerdict::Right => self.decided += 1,
+            FireVerdict::Half => {
                 self.decided += 1;
                 self.wrong_halves += 1;
             }
-            Verdict::Wrong => {
+            FireVerdict::Wrong => {
                 self.decided += 1;
                 self.wrong_halves += 2;
             }
@@ -86,18 +86,18 @@ impl Judged {
 /// The fires of one session that are not judged yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Pending {
+pub(super) struct PendingFires {
     /// The blocker detector fired, in this run of the trace.
     blocker: Option<(usize, Blocked)>,
     /// The destructive detector fired, in this run of the trace, and the operator has not answered.
     destructive: Option<usize>,
     /// The completion detector fired so often, in this run of the trace.
     completion: Option<(usize, u64)>,
-    /// Whether the destructive detector fired in the turn that is going on.
+    /// True if the destructive detector fired in the current turn.
     has_announced: bool,
 }
 
-/// Where a session stands after its blocker detector fired.
+/// State of a session after its blocker detector fired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Blocked {
@@ -110,26 +110,26 @@ enum Blocked {
 }
 
 /// One fire that was judged: the run of the trace, the detector, and the verdict.
-pub(super) type Decided = (usize, &'static str, Verdict);
+pub(super) type JudgedFire = (usize, &'static str, FireVerdict);
 
-impl Pending {
-    /// A turn was asked for: what was announced before it is announced no more.
+impl PendingFires {
+    /// Takes note of a request for a turn: acts announced before it no longer count as announced.
     pub(super) fn turn(&mut self) {
         self.has_announced = false;
     }
 
-    /// A detector fired in run `run` of the trace.
-    pub(super) fn fired(&mut self, run: usize, detector: &str, decided: &mut Vec<Decided>) {
+    /// Takes note that a detector fired in run `run` of the trace.
+    pub(super) fn fired(&mut self, run: usize, detector: &str, decided: &mut Vec<JudgedFire>) {
         match detector {
             "blocker" => {
                 // A second fire while the session is resumed says that the resume halted, too.
-                self.end_blocker(Verdict::Half, Verdict::Undecided, decided);
+                self.end_blocker(FireVerdict::Half, FireVerdict::Undecided, decided);
                 self.blocker = Some((run, Blocked::Fired));
             }
             "destructive" => {
                 self.has_announced = true;
                 if let Some(before) = self.destructive.replace(run) {
-                    decided.push((before, "destructive", Verdict::Undecided));
+                    decided.push((before, "destructive", FireVerdict::Undecided));
                 }
             }
             "completion" => match &mut self.completion {
@@ -140,74 +140,77 @@ impl Pending {
         }
     }
 
-    /// The session entered a phase.
-    pub(super) fn entered(&mut self, phase: &str, decided: &mut Vec<Decided>) {
+    /// Takes note that the session entered a phase.
+    pub(super) fn entered(&mut self, phase: &str, decided: &mut Vec<JudgedFire>) {
         match (phase, self.blocker) {
             ("blocker", Some((run, Blocked::Fired))) => self.blocker = Some((run, Blocked::Halted)),
-            ("blocker", Some((_, Blocked::Resumed))) => self.end_blocker(Verdict::Half, Verdict::Undecided, decided),
+            ("blocker", Some((_, Blocked::Resumed))) => {
+                self.end_blocker(FireVerdict::Half, FireVerdict::Undecided, decided)
+            }
             ("execute", Some((run, Blocked::Halted))) => self.blocker = Some((run, Blocked::Resumed)),
             _ => {}
         }
         if matches!(phase, "completion" | "done") {
-            self.end_blocker(Verdict::Wrong, Verdict::Undecided, decided);
+            self.end_blocker(FireVerdict::Wrong, FireVerdict::Undecided, decided);
             if let Some((run, times)) = self.completion.take() {
-                decided.extend((0..times).map(|_| (run, "completion", Verdict::Right)));
+                decided.extend((0..times).map(|_| (run, "completion", FireVerdict::Right)));
             }
         }
     }
 
-    /// The operator answered what was announced.
-    pub(super) fn answered(&mut self, is_yes: bool, decided: &mut Vec<Decided>) {
+    /// Takes note of the operator's answer to an announced act.
+    pub(super) fn answered(&mut self, is_yes: bool, decided: &mut Vec<JudgedFire>) {
         if let Some(run) = self.destructive.take() {
-            decided.push((run, "destructive", if is_yes { Verdict::Wrong } else { Verdict::Right }));
+            decided.push((run, "destructive", if is_yes { FireVerdict::Wrong } else { FireVerdict::Right }));
         }
     }
 
-    /// Whether what the operator denies now was announced by nobody.
+    /// Returns true if the act that the operator now denies was not announced.
     pub(super) fn is_unannounced(&self) -> bool {
         !self.has_announced
     }
 
-    /// Whether the blocker detector fired and the session has not come to its end since.
+    /// Returns true if the blocker detector fired and the session has not ended since.
     pub(super) fn is_blocked(&self) -> bool {
         self.blocker.is_some()
     }
 
     /// Another run begins in the same trace: what can only be judged by what follows within a run ends here.
-    pub(super) fn run_over(&mut self, decided: &mut Vec<Decided>) {
+    pub(super) fn run_over(&mut self, decided: &mut Vec<JudgedFire>) {
         if let Some((run, times)) = self.completion.take() {
-            decided.extend((0..times).map(|_| (run, "completion", Verdict::Wrong)));
+            decided.extend((0..times).map(|_| (run, "completion", FireVerdict::Wrong)));
         }
         if let Some(run) = self.destructive.take() {
-            decided.push((run, "destructive", Verdict::Undecided));
+            decided.push((run, "destructive", FireVerdict::Undecided));
         }
     }
 
     /// Nothing follows, as far as is known. `is_over` says that nothing will.
-    pub(super) fn end(&mut self, is_over: bool, decided: &mut Vec<Decided>) {
+    pub(super) fn end(&mut self, is_over: bool, decided: &mut Vec<JudgedFire>) {
         if is_over {
             self.run_over(decided);
             match self.blocker.take() {
-                Some((run, Blocked::Halted)) => decided.push((run, "blocker", Verdict::Right)),
-                Some((run, Blocked::Resumed)) => decided.push((run, "blocker", Verdict::Half)),
-                Some((run, Blocked::Fired)) => decided.push((run, "blocker", Verdict::Undecided)),
+                Some((run, Blocked::Halted)) => decided.push((run, "blocker", FireVerdict::Right)),
+                Some((run, Blocked::Resumed)) => decided.push((run, "blocker", FireVerdict::Half)),
+                Some((run, Blocked::Fired)) => decided.push((run, "blocker", FireVerdict::Undecided)),
                 None => {}
             }
             return;
         }
         if let Some((run, times)) = self.completion.take() {
-            decided.extend((0..times).map(|_| (run, "completion", Verdict::Undecided)));
+            decided.extend((0..times).map(|_| (run, "completion", FireVerdict::Undecided)));
         }
         if let Some(run) = self.destructive.take() {
-            decided.push((run, "destructive", Verdict::Undecided));
+            decided.push((run, "destructive", FireVerdict::Undecided));
         }
         if let Some((run, _)) = self.blocker.take() {
-            decided.push((run, "blocker", Verdict::Undecided));
+            decided.push((run, "blocker", FireVerdict::Undecided));
         }
     }
 
-    /// What was pending of the blocker detector ends: one verdict if the session had been resumed, another if not.
-    fn end_blocker(&mut self, resumed: Verdict, otherwise: Verdict, decided: &mut Vec<Decided>) {
+    /// Closes the pending fire of the blocker detector: with the verdict `resumed` if the session had been resumed,
+    /// else with `otherwise`.
+    fn end_blocker(&mut self, resumed: FireVerdict, otherwise: FireVerdict, decided: &mut Vec<JudgedFire>) {
         match self.blocker.take() {
             Some((run, Blocked::Resumed)) => decided.push((run, "blocker", resumed)),
             Some((run, Blocked::Fired | Blocked::Halted)) => decided.push((run, "blocker", otherwise)),

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-/// How often each value occurred, ascending. Merging two of them loses nothing.
+/// Number of times that each value occurred, in ascending order. Merging two of them loses nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Counts(BTreeMap<u64, u64>);
+pub(super) struct ValueCounts(BTreeMap<u64, u64>);
 
-impl Counts {
+impl ValueCounts {
     pub(super) fn add(&mut self, value: u64) {
         *self.0.entry(value).or_default() += 1;
     }
@@ -24,7 +24,7 @@ impl Counts {
         self.0.iter().fold(0, |sum: u64, (value, times)| sum.saturating_add(value.saturating_mul(*times)))
     }
 
-    /// The value at a place of the sorted row, from 0.
+    /// Returns the value at a place of the sorted row, from 0.
     fn at(&self, place: u64) -> u64 {
         let mut before = 0;
         for (value, times) in &self.0 {
@@ -36,26 +36,27 @@ impl Counts {
         self.max()
     }
 
-    /// The quantile `tenths`/10, interpolated between the two values around it, as a count of tenths: exact, with no
-    /// noise of binary fractions in it. 0 of nothing.
+    /// Returns the quantile `tenths`/10, interpolated between the two values around it, as a count of tenths: exact,
+    /// with no noise of binary fractions in it. 0 of nothing.
     pub(super) fn quantile_tenths(&self, tenths: u64) -> u128 {
         let place = self.len().saturating_sub(1) * tenths;
         let (lower, upper) = (self.at(place / 10), self.at((place / 10 + 1).min(self.len().saturating_sub(1))));
         u128::from(lower) * 10 + u128::from(upper - lower) * u128::from(place % 10)
     }
 
-    /// The same as a number.
+    /// Returns the same quantile as a number.
     pub(super) fn quantile(&self, tenths: u64) -> f64 {
         ratio(self.quantile_tenths(tenths), 10)
     }
 
-    /// The same, rounded up.
+    /// Returns the same quantile, rounded up.
     pub(super) fn quantile_ceil(&self, tenths: u64) -> u64 {
         u64::try_from(self.quantile_tenths(tenths).div_ceil(10)).unwrap_or(u64::MAX)
     }
 
-    /// Two values of the row between which the ninetieth percentile of what it is a sample of lies, with 95 percent
-    /// confidence: those at the places that the binomial distribution, taken as normal, gives. Of few values it is wide.
+    /// Returns two values of the row that bound the 90th percentile of the whole that it samples, with 95 percent
+    /// confidence: those at the places that the binomial distribution, taken as normal, gives. With few values they are
+    /// far apart.
     pub(super) fn ninth_tenth_interval(&self) -> (f64, f64) {
         let n = as_float(self.len());
         let (middle, reach) = (n * 0.9, Z * (n * 0.09).sqrt());
@@ -64,7 +65,7 @@ impl Counts {
         (as_float(self.at(place((middle - reach).floor()))), as_float(self.at(place((middle + reach).ceil()))))
     }
 
-    /// The quantile as the peer computes it, in doubles, noise included.
+    /// Returns the quantile as the peer computes it, in doubles, noise included.
     pub(super) fn peer_quantile(&self, q: f64) -> f64 {
         if self.0.is_empty() {
             return 0.0;
@@ -100,15 +101,16 @@ pub(super) fn rate(number: u64, of: u64) -> f64 {
     ratio((number * 20_000 + of) / (of * 2), 10_000)
 }
 
-/// The interval that holds a rate of `halves`/2 of `of` with 95 percent confidence, by Wilson's score, to four places.
+/// Returns the interval that holds a rate of `halves`/2 of `of` with 95 percent confidence, by Wilson's score, to four
+/// places.
 ///
 /// Of nothing it is everything: 0 to 1.
 pub(super) fn interval(halves: u64, of: u64) -> (f64, f64) {
     wilson(as_float(halves) / 2.0 / as_float(of), as_float(of))
 }
 
-/// The same for the share `count`/`of` of cases that weigh `weight` together, where a case of today weighs `full`: old
-/// ones make the interval wider.
+/// Returns the same for the share `count`/`of` of cases that weigh `weight` together, where a case of today weighs
+/// `full`: old ones make the interval wider.
 pub(super) fn share_interval((count, of): (u128, u128), weight: u128, full: u64) -> (f64, f64) {
     wilson(ratio(count, of), ratio(weight, full.into()))
 }
@@ -133,8 +135,8 @@ mod tests {
 
     use super::*;
 
-    fn counts(values: &[u64]) -> Counts {
-        let mut counts = Counts::default();
+    fn counts(values: &[u64]) -> ValueCounts {
+        let mut counts = ValueCounts::default();
         for value in values {
             counts.add(*value);
         }

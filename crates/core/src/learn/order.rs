@@ -10,7 +10,7 @@ use icu_collator::options::CollatorOptions;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The order of code units.
+/// Compares two texts by code units.
 #[must_use]
 pub fn by_code_units(a: &str, b: &str) -> Ordering {
     a.encode_utf16().cmp(b.encode_utf16())

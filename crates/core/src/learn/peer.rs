@@ -1,11 +1,11 @@
-//! What a session file of the peer adds to its trace: whose it is, what it was offered, and how the operator answered
-//! what was announced.
+//! Reads the facts that a session file of the peer adds to its trace: its project, the tools it was offered, and the
+//! operator's answers to announced acts.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::judged::{Judged, Verdict};
+use super::judged::{FireVerdict, Judged};
 use super::record::{RunRecord, entry};
 use crate::gate::{Category, authorization};
 use crate::trace::read::object_of;
@@ -23,7 +23,7 @@ const TOOLS: [(&str, &str); 9] = [
     ("list_project_memory", "filesystem_read"),
 ];
 
-/// What a session file says, as far as learning asks.
+/// Facts of a session file that learning needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PeerFacts {
@@ -31,17 +31,17 @@ pub struct PeerFacts {
     pub brief_id: String,
     /// The project.
     pub project: String,
-    /// What the brief authorized.
+    /// Categories that the brief authorized.
     authorized: Vec<String>,
     /// The operator's answers to announced acts: when, and whether it was a yes.
     answers: Vec<(String, bool)>,
 }
 
 impl PeerFacts {
-    /// Reads a session file; `None` if it can't be used: then the peer skips it, too.
+    /// Reads a session file; `None` if it can't be used, in which case the peer skips it, too.
     ///
-    /// What is not asked for may be anything that is JSON, however deep or large: only where it ends is looked for. Half
-    /// a pair of surrogates, which the peer's cuts can leave, is no damage.
+    /// Fields that aren't needed may hold any JSON, however deep or large: only their end is searched for. Half a
+    /// surrogate pair, which the peer's cuts can leave, is no damage.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let file = object_of(text.trim_ascii())?;
@@ -60,7 +60,7 @@ impl PeerFacts {
         })
     }
 
-    /// The name of its trace, without its ending: what may not stand in a file's name is `_`.
+    /// Returns the name of its trace, without its ending: what may not stand in a file's name is `_`.
     #[must_use]
     pub fn trace_name(&self) -> String {
         let allowed =
@@ -85,7 +85,7 @@ impl PeerFacts {
             let Some(run) = runs.iter_mut().rev().find(holds) else { continue };
             let judged: &mut Judged = entry(&mut run.judged, "destructive");
             judged.undecided = judged.undecided.saturating_sub(1);
-            judged.add(if *is_yes { Verdict::Wrong } else { Verdict::Right });
+            judged.add(if *is_yes { FireVerdict::Wrong } else { FireVerdict::Right });
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What an operator applied from the past of a project: `learned.json`, in the peer's format with our evidence in it.
+//! Profile that an operator applied to a project, learned from its past runs: `learned.json`, in the peer's format with
+//! our evidence in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,20 +20,20 @@ pub struct Profile {
     pub schema_version: u64,
     /// The project that it was learned from.
     pub slug: String,
-    /// When.
+    /// Time at which it was generated.
     pub generated_at: String,
     /// The runs that it rests on.
     pub source_runs: Vec<String>,
-    /// What each detector's sensitivity should be.
+    /// Recommended sensitivity of each detector.
     pub detector_overrides: BTreeMap<String, DetectorOverride>,
-    /// How many tools a session may call in each phase.
+    /// Number of tool calls that a session may make, by phase.
     pub phase_budgets: BTreeMap<String, PhaseBudget>,
-    /// What is known of each tool.
+    /// Usage of each tool.
     pub tool_usage: BTreeMap<String, ToolCallout>,
-    /// What a session of each role in a crew may use. Ours.
+    /// Limits for a session of each role in a crew. Ours.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub role_budgets: BTreeMap<String, RoleBudget>,
-    /// What to bear in mind.
+    /// Remarks on the recommendations.
     pub notes: Vec<String>,
 }
 
@@ -41,13 +42,13 @@ pub struct Profile {
 pub struct DetectorOverride {
     /// `default`, `loose`, `strict` or `disabled`.
     pub sensitivity: String,
-    /// Why.
+    /// Reason for the sensitivity.
     pub reason: String,
     /// Its fires for each run.
     pub fire_rate: f64,
-    /// How many runs that rests on.
+    /// Number of runs behind it.
     pub sample_size: u64,
-    /// What it rests on. Ours; the peer's profiles have none.
+    /// Evidence for it. Ours; the peer's profiles have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
@@ -55,15 +56,15 @@ pub struct DetectorOverride {
 /// One phase.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseBudget {
-    /// How many tools a session may call in it.
+    /// Number of tool calls that a session may make in it.
     pub tool_calls: u64,
     /// The median.
     pub observed_p50: f64,
-    /// What nine of ten sessions stayed within.
+    /// The 90th percentile.
     pub observed_p90: f64,
-    /// How many sessions that rests on.
+    /// Number of sessions behind it.
     pub sample_size: u64,
-    /// What it rests on.
+    /// Evidence for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
@@ -71,14 +72,14 @@ pub struct PhaseBudget {
 /// One role.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoleBudget {
-    /// How many tools a session of the role may call.
+    /// Number of tool calls that a session of the role may make.
     pub tool_calls: u64,
-    /// How many tokens it may use; absent where none are on record.
+    /// Number of tokens that it may use; absent if no tokens are on record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// How many sessions that rests on.
+    /// Number of sessions behind it.
     pub sample_size: u64,
-    /// What it rests on.
+    /// Evidence for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
@@ -86,41 +87,41 @@ pub struct RoleBudget {
 /// One tool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCallout {
-    /// How often it was called.
+    /// Number of calls.
     pub calls: u64,
-    /// When the last run that called it was over.
+    /// End of the last run that called it.
     pub last_used: Option<String>,
-    /// Whether it was offered to enough runs and none called it.
+    /// True if enough runs were offered it and none called it.
     pub dead: bool,
-    /// How many runs were offered it.
+    /// Number of runs that were offered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_in: Option<u64>,
-    /// What it rests on that it is dead.
+    /// Evidence that it is dead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
-/// What a recommendation rests on.
+/// Evidence for a recommendation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The runs, by name.
     pub runs: Vec<String>,
-    /// How many runs they count for, old ones less.
+    /// Number of runs that they count for; old ones count less.
     pub weighted_sample: f64,
-    /// How often it was wrong, or missed, of what could be decided; absent for budgets.
+    /// Share of the decided cases that were wrong, or missed; absent for budgets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// What that rate lies between, with 95 percent confidence; of a budget what the ninetieth percentile does.
+    /// Bounds of that rate, with 95 percent confidence; for a budget, bounds of the 90th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
-    /// How many cases that is.
+    /// Number of decided cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<u64>,
-    /// When it no longer holds, unless newer runs bear it out.
+    /// Time from which it no longer holds, unless newer runs confirm it.
     pub expires_at: String,
 }
 
-/// Why a profile can't be used.
+/// Reason why a profile can't be used.
 #[derive(Debug, Error)]
 pub enum BadProfile {
     /// It is not JSON.
@@ -132,7 +133,7 @@ pub enum BadProfile {
     /// It does not say its version, or says another one than we know.
     #[error("its `schema_version` is {found}, and {SCHEMA_VERSION} is what can be read")]
     Version {
-        /// What it says.
+        /// The version that it has, or `missing`.
         found: String,
     },
     /// Something is missing or of the wrong type.
@@ -143,16 +144,16 @@ pub enum BadProfile {
 /// One difference between two profiles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// What it is about, such as `detector blocker`.
+    /// Subject of the change, such as `detector blocker`.
     pub what: String,
-    /// What it was.
+    /// Value before.
     pub from: Option<String>,
-    /// What it is.
+    /// Value after.
     pub to: Option<String>,
 }
 
 impl Profile {
-    /// An empty one.
+    /// Creates an empty profile.
     #[must_use]
     pub fn new() -> Self {
         Self { schema_version: SCHEMA_VERSION, ..Self::default() }
@@ -173,13 +174,13 @@ impl Profile {
         serde_json::from_value(value).map_err(BadProfile::BadFields)
     }
 
-    /// Whether it would change nothing: no sensitivity, no budget, no dead tool.
+    /// Returns true if it changes nothing: no sensitivity, no budget, no dead tool.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.counts() == Applied::default() && self.role_budgets.is_empty()
     }
 
-    /// What `learned_profile_applied` says of it.
+    /// Returns the counts that `learned_profile_applied` records.
     #[must_use]
     pub fn counts(&self) -> Applied {
         let count = |items: usize| u64::try_from(items).unwrap_or(u64::MAX);
@@ -190,7 +191,7 @@ impl Profile {
         }
     }
 
-    /// What changes from `self` to `to`, in the peer's order.
+    /// Lists the changes from `self` to `to`, in the peer's order.
     #[must_use]
     pub fn changes(&self, to: &Self) -> Vec<Change> {
         let mut changes = Vec::new();
@@ -233,7 +234,7 @@ impl Profile {
     }
 }
 
-/// How much of a profile there is to apply; the fields of the peer's event.
+/// Number of settings in a profile, by kind; the fields of the peer's event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
     /// Detectors that are not at their default.
@@ -245,7 +246,7 @@ pub struct Applied {
 }
 
 impl Change {
-    /// The line that says so.
+    /// Returns the line that describes the change.
     #[must_use]
     pub fn line(&self) -> String {
         let side = |side: &Option<String>| side.clone().unwrap_or_else(|| "(absent)".to_owned());

@@ -1,9 +1,9 @@
-//! What to change, from what was seen: a candidate profile, with the evidence for each line of it.
+//! Recommends changes from past runs: a candidate profile, with the evidence for each line of it.
 //!
-//! In: runs, in any order, and what day it is. Out: a [`Profile`] that an operator may apply. A detector is loosened
+//! In: runs, in any order, and the current day. Out: a [`Profile`] that an operator may apply. A detector is loosened
 //! only if it fires in most runs *and* its fires were wrong more often than right; one whose false positives are
-//! undefined never is, for a healthy run needs it. Nothing that is safety-critical is ever recommended below `loose`.
-//! Old runs count less, and after a year for nothing: every recommendation says when it expires.
+//! undefined is never loosened, because healthy runs need it. Nothing that is safety-critical is ever recommended below
+//! `loose`. Old runs count less, and not at all after a year: every recommendation says when it expires.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::history::{is_named_phase, run_name};
 use super::judged::{self, CALIBRATION_TRAP};
-use super::numbers::{Counts, as_float, interval, ratio, share_interval};
+use super::numbers::{ValueCounts, as_float, interval, ratio, share_interval};
 use super::order::by_code_units;
 use super::profile::{DetectorOverride, Evidence, PhaseBudget, Profile, RoleBudget, ToolCallout};
 use super::record::{RunRecord, entry};
@@ -24,45 +24,45 @@ pub struct LearnFold {
     now: Timestamp,
     runs: BTreeSet<String>,
     ages: Ages,
-    detectors: BTreeMap<String, Detector>,
-    phases: BTreeMap<String, Calls>,
-    roles: BTreeMap<String, Role>,
-    tools: BTreeMap<String, Tool>,
+    detectors: BTreeMap<String, DetectorSums>,
+    phases: BTreeMap<String, CallSums>,
+    roles: BTreeMap<String, RoleSums>,
+    tools: BTreeMap<String, ToolSums>,
     aged_out: u64,
 }
 
-/// How many runs are how many days old.
+/// Number of runs by their age in days.
 #[derive(Debug, Clone, Default)]
 struct Ages(BTreeMap<i64, u64>);
 
 #[derive(Debug, Clone, Default)]
-struct Detector {
+struct DetectorSums {
     /// All sums are weighted: a run of today counts [`WEIGHT_FULL`] times.
     fires: u128,
     decided: u128,
     wrong_halves: u128,
     missed: u128,
-    /// How many cases were decided, unweighted.
+    /// Number of decided cases, unweighted.
     cases: u64,
     misses: u64,
     runs: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Calls {
-    calls: Counts,
+struct CallSums {
+    calls: ValueCounts,
     ages: Ages,
     runs: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Role {
-    calls: Calls,
-    tokens: Counts,
+struct RoleSums {
+    calls: CallSums,
+    tokens: ValueCounts,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Tool {
+struct ToolSums {
     calls: u64,
     last_used: Option<String>,
     offered_in: u64,
@@ -72,7 +72,7 @@ struct Tool {
 }
 
 impl LearnFold {
-    /// Nothing yet, on the day of `now`.
+    /// Creates an empty fold, on the day of `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         Self {
@@ -112,19 +112,19 @@ impl LearnFold {
                     entry(&mut self.phases, phase).add(&name, record.calls, age);
                 }
             } else {
-                let row: &mut Role = entry(&mut self.roles, role);
+                let row: &mut RoleSums = entry(&mut self.roles, role);
                 row.calls.add(&name, session.calls(), age);
                 session.tokens().into_iter().for_each(|tokens| row.tokens.add(tokens));
             }
         }
         for tool in &run.offered {
-            let row: &mut Tool = entry(&mut self.tools, tool);
+            let row: &mut ToolSums = entry(&mut self.tools, tool);
             row.offered_in += 1;
             row.ages.add(age);
             row.runs.insert(name.clone());
         }
         for (tool, calls) in &run.tools {
-            let row: &mut Tool = entry(&mut self.tools, tool);
+            let row: &mut ToolSums = entry(&mut self.tools, tool);
             row.calls += calls;
             if row.last_used < run.ended_at {
                 row.last_used.clone_from(&run.ended_at);
@@ -143,7 +143,7 @@ impl LearnFold {
             entry(&mut self.detectors, detector).fires += u128::from(*fires) * weight;
         }
         for (detector, judged) in &run.judged {
-            let row: &mut Detector = entry(&mut self.detectors, detector);
+            let row: &mut DetectorSums = entry(&mut self.detectors, detector);
             row.decided += u128::from(judged.decided) * weight;
             row.wrong_halves += u128::from(judged.wrong_halves) * weight;
             row.cases += judged.decided;
@@ -152,14 +152,14 @@ impl LearnFold {
             }
         }
         for (detector, missed) in &run.missed {
-            let row: &mut Detector = entry(&mut self.detectors, detector);
+            let row: &mut DetectorSums = entry(&mut self.detectors, detector);
             row.missed += u128::from(missed.times) * weight;
             row.misses += missed.times;
             row.runs.insert(name.to_owned());
         }
     }
 
-    /// The candidate. `min_samples` can only raise the bars.
+    /// Returns the candidate. `min_samples` can only raise the bars.
     #[must_use]
     pub fn profile(&self, slug: &str, min_samples: u64) -> Profile {
         let mut profile = Profile {
@@ -196,7 +196,7 @@ impl LearnFold {
         profile
     }
 
-    fn detector(&self, name: &str, row: &Detector, min_samples: u64) -> DetectorOverride {
+    fn detector(&self, name: &str, row: &DetectorSums, min_samples: u64) -> DetectorOverride {
         let sample_size = self.ages.alive_at(0);
         let whole = self.ages.weighted_at(0);
         let decided = DetectorOverride {
@@ -259,7 +259,7 @@ impl LearnFold {
         }
     }
 
-    fn phase(&self, phase: &Calls, min_samples: u64) -> Option<PhaseBudget> {
+    fn phase(&self, phase: &CallSums, min_samples: u64) -> Option<PhaseBudget> {
         let min = bars::PHASE_BUDGET_MIN_SAMPLES.max(min_samples);
         // A phase in which nobody calls tools needs no budget for them.
         (phase.calls.len() >= min && phase.calls.max() > 0).then(|| PhaseBudget {
@@ -271,7 +271,7 @@ impl LearnFold {
         })
     }
 
-    fn role(&self, role: &Role, min_samples: u64) -> Option<RoleBudget> {
+    fn role(&self, role: &RoleSums, min_samples: u64) -> Option<RoleBudget> {
         let min = bars::ROLE_BUDGET_MIN_SAMPLES.max(min_samples);
         (role.calls.calls.len() >= min).then(|| RoleBudget {
             tool_calls: role.calls.calls.quantile_ceil(9) + bars::PHASE_BUDGET_ABOVE_P90,
@@ -296,8 +296,8 @@ impl LearnFold {
         }
     }
 
-    /// The evidence of a budget: runs count alike until they are aged out.
-    fn counted(&self, calls: &Calls, min: u64) -> Evidence {
+    /// Returns the evidence of a budget: runs count alike until they are aged out.
+    fn counted(&self, calls: &CallSums, min: u64) -> Evidence {
         Evidence {
             runs: sorted(&calls.runs),
             weighted_sample: as_float(calls.calls.len()),
@@ -307,8 +307,9 @@ impl LearnFold {
         }
     }
 
-    /// The evidence that nobody needs a tool: the share of runs that used it is none, and lies below the interval's end.
-    fn unused(&self, tool: &Tool, min: u64) -> Evidence {
+    /// Returns the evidence that a tool isn't needed: the share of runs that used it is zero, and lies below the
+    /// interval's end.
+    fn unused(&self, tool: &ToolSums, min: u64) -> Evidence {
         Evidence {
             runs: sorted(&tool.runs),
             weighted_sample: as_float(tool.offered_in),
@@ -319,7 +320,7 @@ impl LearnFold {
         }
     }
 
-    /// The first day on which something no longer holds, if nothing is added until then.
+    /// Returns the first day on which something no longer holds, if nothing is added until then.
     fn expiry(&self, holds: impl Fn(i64) -> bool) -> String {
         let day = (1..=bars::AGE_OUT_DAYS + 1).find(|day| !holds(*day)).unwrap_or(bars::AGE_OUT_DAYS + 1);
         let at = self.now.checked_add(SignedDuration::from_hours(24 * day)).unwrap_or(self.now);
@@ -351,23 +352,23 @@ impl Ages {
         *self.0.entry(days).or_default() += 1;
     }
 
-    /// What they weigh `later` days from now.
+    /// Returns their weight `later` days from now.
     fn weighted_at(&self, later: i64) -> u128 {
         self.0.iter().map(|(age, runs)| u128::from(bars::weight(age + later)) * u128::from(*runs)).sum()
     }
 
-    /// How many are not aged out `later` days from now.
+    /// Returns the number that will not have aged out `later` days from now.
     fn alive_at(&self, later: i64) -> u64 {
         self.0.iter().filter(|(age, _)| bars::weight(**age + later) > 0).map(|(_, runs)| runs).sum()
     }
 
-    /// Whether they count for at least `min` runs.
+    /// Returns true if they count for at least `min` runs.
     fn holds(&self, min: u64) -> bool {
         self.weighted_at(0) >= u128::from(min) * u128::from(WEIGHT_FULL)
     }
 }
 
-impl Calls {
+impl CallSums {
     fn add(&mut self, run: &str, calls: u64, age: i64) {
         self.calls.add(calls);
         self.ages.add(age);
@@ -375,7 +376,7 @@ impl Calls {
     }
 }
 
-/// Whether a session is no part of a crew: the peer's have no part, ours one of their own.
+/// Returns true if a session is not in a crew: the peer's have no part, ours have one of their own.
 fn is_alone(part: &str) -> bool {
     matches!(part, "" | "session")
 }
@@ -391,7 +392,7 @@ fn places(count: u128, of: u128) -> f64 {
     if of == 0 { 0.0 } else { ratio((count * 20_000 + of) / (of * 2), 10_000) }
 }
 
-/// A weight as a number of runs.
+/// Returns a weight as a number of runs.
 fn short(weight: u128) -> String {
     places(weight, u128::from(WEIGHT_FULL)).to_string()
 }

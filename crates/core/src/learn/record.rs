@@ -1,4 +1,4 @@
-//! What one run did, as far as learning asks: numbers, small and mergeable, whatever the length of its trace.
+//! Figures of one run, as learning needs them: small, mergeable numbers, whatever the length of its trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use super::judged::{Judged, Missed};
 /// Calls before any phase was entered are counted for this one, as the peer does.
 pub const NO_PHASE: &str = "_unknown";
 
-/// What one run did. A trace of the peer may hold several runs, a journal of ours holds one.
+/// Figures of one run. A trace of the peer may hold several runs, a journal of ours holds one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunRecord {
-    /// Which run of its trace it is, from 1.
+    /// Number of the run in its trace, from 1.
     pub number: u32,
-    /// Whether it goes on with the run before it in its trace: somebody resumed.
+    /// True if it continues the run before it in its trace, after a resume.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
     /// The first time on its lines, as it was written.
@@ -27,19 +27,19 @@ pub struct RunRecord {
     /// Its sessions by part: one, whose part is empty, for an agent alone.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sessions: BTreeMap<String, SessionRecord>,
-    /// How often each tool was called.
+    /// Number of calls of each tool.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, u64>,
     /// The tools that it was offered, where that is on record.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub offered: BTreeSet<String>,
-    /// How often each detector fired.
+    /// Number of fires of each detector.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fires: BTreeMap<String, u64>,
-    /// Which of these fires turned out to be right, by detector.
+    /// Verdicts on these fires, by detector.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub judged: BTreeMap<String, Judged>,
-    /// Where a detector was silent and should not have been, by detector.
+    /// Times that a detector was silent and should have fired, by detector.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub missed: BTreeMap<String, Missed>,
     /// The word with which it ended; absent if it has not, and for the peer, which has none.
@@ -48,10 +48,10 @@ pub struct RunRecord {
     /// The phase entered last, by whichever session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_phase: Option<String>,
-    /// What it asked the operator, by kind of question.
+    /// Questions to the operator, by kind.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub questions: BTreeMap<String, Asked>,
-    /// How many of these are open.
+    pub questions: BTreeMap<String, QuestionCounts>,
+    /// Number of these that are open.
     #[serde(skip_serializing_if = "is_zero")]
     pub open: u64,
     /// Turns that failed and were asked for again, or might have been.
@@ -60,19 +60,19 @@ pub struct RunRecord {
     /// Sub-tasks that were done again.
     #[serde(skip_serializing_if = "is_zero")]
     pub retried_subtasks: u64,
-    /// How often it made no progress, by symptom.
+    /// Number of times that it made no progress, by symptom.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stuck: BTreeMap<String, u64>,
 }
 
-/// What one session did.
+/// Figures of one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionRecord {
     /// Its phases.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub phases: BTreeMap<String, PhaseRecord>,
-    /// How many turns it took.
+    /// Number of turns.
     #[serde(skip_serializing_if = "is_zero")]
     pub turns: u64,
     /// The tokens that went in, those of a cache included.
@@ -81,55 +81,55 @@ pub struct SessionRecord {
     /// The tokens that came out.
     #[serde(skip_serializing_if = "is_zero")]
     pub tokens_out: u64,
-    /// How many of its turns nobody counted the tokens of.
+    /// Number of its turns whose tokens weren't counted.
     #[serde(skip_serializing_if = "is_zero")]
     pub turns_without_tokens: u64,
-    /// What its turns cost, in nano-dollars, as far as tokens and prices are on record.
+    /// Cost of its turns, in nano-dollars, as far as tokens and prices are on record.
     #[serde(skip_serializing_if = "is_zero")]
     pub nano_dollars: u64,
-    /// How many of its turns are not in that sum.
+    /// Number of its turns that are not in that sum.
     #[serde(skip_serializing_if = "is_zero")]
     pub turns_without_cost: u64,
-    /// How many of its turns are in that sum by a list of prices.
+    /// Number of its turns that are in that sum at list prices.
     #[serde(skip_serializing_if = "is_zero")]
     pub turns_by_list: u64,
 }
 
-/// What happened in one phase of one session.
+/// Figures of one phase of one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseRecord {
-    /// How often it was entered.
+    /// Number of times that it was entered.
     #[serde(skip_serializing_if = "is_zero")]
     pub entered: u64,
-    /// How many tools were called in it.
+    /// Number of tool calls in it.
     #[serde(skip_serializing_if = "is_zero")]
     pub calls: u64,
-    /// How often it was left, with its length on record.
+    /// Number of times that it was left with its duration on record.
     #[serde(skip_serializing_if = "is_zero")]
     pub left: u64,
-    /// How long that took in all, in milliseconds.
+    /// Total of those durations, in milliseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub duration_ms: u64,
 }
 
-/// What was asked of the operator, of one kind.
+/// Questions to the operator of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Asked {
-    /// How many questions.
+pub struct QuestionCounts {
+    /// Number of questions.
     #[serde(skip_serializing_if = "is_zero")]
     pub asked: u64,
-    /// How many a person answered.
+    /// Number that a person answered.
     #[serde(skip_serializing_if = "is_zero")]
     pub answered: u64,
-    /// How many met their deadline.
+    /// Number that met their deadline.
     #[serde(skip_serializing_if = "is_zero")]
     pub expired: u64,
-    /// How many were no longer wanted.
+    /// Number that were withdrawn.
     #[serde(skip_serializing_if = "is_zero")]
     pub withdrawn: u64,
-    /// How long those that are closed were open in all, in milliseconds.
+    /// Total time that the closed ones were open, in milliseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub waiting_ms: u64,
     /// The longest of them.
@@ -138,9 +138,9 @@ pub struct Asked {
 }
 
 impl RunRecord {
-    /// How it ended, in one word: an outcome, `waiting` for an operator, or `unfinished`.
+    /// Returns how it ended, in one word: an outcome, `waiting` for an operator, or `unfinished`.
     ///
-    /// The peer records no outcome; there the phase entered last tells.
+    /// The peer records no outcome; for its runs, the phase entered last decides.
     #[must_use]
     pub fn fate(&self) -> &str {
         match (&self.outcome, self.last_phase.as_deref()) {
@@ -152,7 +152,7 @@ impl RunRecord {
         }
     }
 
-    /// All tokens of all sessions.
+    /// Returns the number of tokens of all sessions.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.sessions.values().map(|session| session.tokens_in.saturating_add(session.tokens_out)).sum()
@@ -160,14 +160,14 @@ impl RunRecord {
 }
 
 impl SessionRecord {
-    /// All its tokens; `None` if nobody counted those of some turn, or it took none.
+    /// Returns the number of all its tokens; `None` if those of some turn were not counted, or it took no turn.
     #[must_use]
     pub fn tokens(&self) -> Option<u64> {
         let is_whole = self.turns > 0 && self.turns_without_tokens == 0;
         is_whole.then(|| self.tokens_in.saturating_add(self.tokens_out))
     }
 
-    /// How many tools it called, in whichever phase.
+    /// Returns the number of tool calls, in all phases.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.phases.values().map(|phase| phase.calls).sum()
@@ -183,7 +183,7 @@ pub(super) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     *entry(counts, name) += 1;
 }
 
-/// The value for `name`, new if there was none.
+/// Returns the value for `name`, new if there was none.
 pub(super) fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
     if begins_with_empty(map, name) {
         let first = map.first_entry().expect("it begins with the empty name");
@@ -195,16 +195,16 @@ pub(super) fn entry<'m, T: Default>(map: &'m mut BTreeMap<String, T>, name: &str
     map.get_mut(name).expect("it was there or has just been put there")
 }
 
-/// The value for `name`, if there is one.
+/// Returns the value for `name`, if there is one.
 pub(super) fn found<'m, T>(map: &'m BTreeMap<String, T>, name: &str) -> Option<&'m T> {
     if begins_with_empty(map, name) { map.values().next() } else { map.get(name) }
 }
 
-/// Whether `name` is empty and the first name of `map` is, too.
+/// Returns true if `name` is empty and the first name of `map` is, too.
 ///
-/// A session alone is the empty part, on every line of most traces, and no name is before the empty one. Found without
-/// comparing bytes: some processors take a hundred times as long for no bytes as for a few (a masked load from the
-/// address that stands for nothing), which was two fifths of a history.
+/// A session alone is the empty part, on every line of most traces, and no name sorts before the empty one. This is
+/// found without comparing bytes: some processors take a hundred times as long to compare no bytes as to compare a few
+/// (a masked load from a dangling address), which was two fifths of the time that a history took.
 fn begins_with_empty<T>(map: &BTreeMap<String, T>, name: &str) -> bool {
     name.is_empty() && map.first_key_value().is_some_and(|(first, _)| first.is_empty())
 }

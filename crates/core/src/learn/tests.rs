@@ -1,5 +1,5 @@
-//! What is counted, and what is recommended from it: one test for each place where the peer's answer misleads
-//! (`C3` to `C11` of its faults), and what must hold of every trace.
+//! Tests of the counts and of the recommendations from them: one for each place where the peer's answer misleads (`C3`
+//! to `C11` of its faults), and the properties that hold for every trace.
 
 use jiff::Timestamp;
 use proptest::prelude::*;

@@ -1,8 +1,8 @@
-//! What it takes before anything is recommended. Every number here is pinned by a test: a change is a decision, and
-//! belongs in the changelog together with what was seen that justifies it.
+//! Thresholds that must be met before anything is recommended. Every number here is pinned by a test: a change is a
+//! decision, and belongs in the changelog together with the evidence that justifies it.
 //!
-//! The seed's bars are minima. They speak of how often a detector fires, and a healthy run fires some of them once,
-//! so that no bar of ours rests on that alone.
+//! The seed's bars are minima. They concern the number of times that a detector fires, and a healthy run fires some of
+//! them once, so no bar of ours rests on that alone.
 
 /// The fires per run from which `loose` may be thought of. The seed's. A detector that fires less than that is not
 /// what stands in the operator's way, however often it is wrong. Lower it only if runs are seen to suffer from a
@@ -38,15 +38,15 @@ pub const DETECTOR_STRICT_MISS_BAR: f64 = 0.5;
 /// The sessions that a phase's budget wants. The seed's: a ninetieth percentile of fewer is just the longest one.
 pub const PHASE_BUDGET_MIN_SAMPLES: u64 = 10;
 
-/// How many calls above the ninetieth percentile a budget leaves. The seed's `p90+5`: what nine of ten sessions stay
-/// within, and room for one more look around.
+/// Number of calls that a budget leaves above the 90th percentile. The seed's `p90+5`: the calls that nine of ten
+/// sessions stay within, and room for one more look around.
 pub const PHASE_BUDGET_ABOVE_P90: u64 = 5;
 
 /// The sessions that a role's budget wants. Ours, as for a phase.
 pub const ROLE_BUDGET_MIN_SAMPLES: u64 = 10;
 
-/// How many percent above the ninetieth percentile a role's budget of tokens leaves. Ours: replies differ in length
-/// more than work differs in calls.
+/// Percentage that a role's budget of tokens leaves above the 90th percentile. Ours: replies differ in length more than
+/// work differs in calls.
 pub const ROLE_TOKENS_PERCENT_ABOVE_P90: u64 = 25;
 
 /// The runs that must have been offered a tool, and none have called it. The seed's.
@@ -64,16 +64,16 @@ pub const AGE_HALF_LIFE_DAYS: i64 = 90;
 /// After so many days a run counts for nothing, and what rested on it expires. Ours: a year, four half-lives.
 pub const AGE_OUT_DAYS: i64 = 365;
 
-/// What a run of today weighs; halving it four times leaves a whole number.
+/// Weight of a run of today; halving it four times leaves a whole number.
 pub const WEIGHT_FULL: u64 = 1024;
 
-/// What a run weighs that is so many days old.
+/// Returns the weight of a run that is so many days old.
 #[must_use]
 pub fn weight(age_days: i64) -> u64 {
     if age_days > AGE_OUT_DAYS { 0 } else { WEIGHT_FULL >> (age_days.max(0) / AGE_HALF_LIFE_DAYS) }
 }
 
-/// The bars, as a profile of ours says which were in force.
+/// Returns the bars, as a profile of ours says which were in force.
 #[must_use]
 pub fn ours() -> String {
     format!(
@@ -83,7 +83,7 @@ pub fn ours() -> String {
     )
 }
 
-/// The same, as the peer has them.
+/// Returns the same, as the peer has them.
 #[must_use]
 pub fn in_force() -> String {
     format!(

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::hot::{self, Hot, What};
-use super::judged::{Decided, Pending};
+use super::hot::{self, Hot, HotKind};
+use super::judged::{JudgedFire, PendingFires};
 use super::record::{NO_PHASE, RunRecord, SessionRecord, count, entry, found};
 use crate::trace::read::{self, Fields, Read};
 use crate::view::cost::{self, Askers};
@@ -29,15 +29,15 @@ const IRREVERSIBLE: [&str; 3] = ["filesystem_delete", "git_push", "database_writ
 pub struct Walk {
     /// Its runs; the last may go on.
     runs: Vec<RunRecord>,
-    /// How many lines are JSON and still can't be used.
+    /// Number of lines that are JSON and still can't be used.
     mistyped: u64,
-    /// How many lines can't be read at all.
+    /// Number of lines that can't be read at all.
     unreadable: u64,
-    /// How many lines have nothing but white space on them.
+    /// Number of lines that hold only white space.
     white: u64,
-    /// How many of the unusable lines the peer passes over without a word.
+    /// Number of the unusable lines that the peer silently skips.
     passed: u64,
-    /// Whether one of our drivers wrote it.
+    /// True if one of our drivers wrote it.
     is_ours: bool,
     /// The project, where the trace itself says it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,30 +45,30 @@ pub struct Walk {
     /// The run, where the trace itself says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     run_id: Option<String>,
-    /// Where each session stands, by part.
-    standing: BTreeMap<String, Standing>,
+    /// State of each session, by part.
+    standing: BTreeMap<String, WalkedSession>,
     /// The questions that are open, by part and slot.
-    open: BTreeMap<String, Open>,
-    /// Who is asked for turns, and at which prices.
+    open: BTreeMap<String, PendingQuestion>,
+    /// Agents that are asked for turns, with their prices.
     askers: Askers,
 }
 
-/// Where one session stands.
+/// State of one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-struct Standing {
+struct WalkedSession {
     /// The phase entered last; absent before the first.
     phase: Option<String>,
-    /// Whether it has not been left.
+    /// True if it has not been left.
     is_inside: bool,
-    /// Whether a line was unusable since it was entered: then nobody knows whether it was left.
+    /// True if a line since it was entered was unusable, so that it may have been left unseen.
     is_doubtful: bool,
-    pending: Pending,
+    pending: PendingFires,
 }
 
 /// A question that is open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Open {
+struct PendingQuestion {
     kind: String,
     since: Option<Timestamp>,
 }
@@ -82,7 +82,7 @@ impl Walk {
         }
     }
 
-    /// The same, by way of all fields of the line.
+    /// Goes on with one line by way of all its fields.
     fn line_at_length(&mut self, line: &str) {
         match read::read_one(line) {
             Read::Blank => {}
@@ -111,7 +111,7 @@ impl Walk {
         self.white += lines;
     }
 
-    /// How many such lines there are.
+    /// Returns the number of such lines.
     #[must_use]
     pub fn white(&self) -> u64 {
         self.white
@@ -122,7 +122,8 @@ impl Walk {
         self.passed += lines;
     }
 
-    /// How many of the damaged lines are none to the peer: it asks of a line only what it counts.
+    /// Returns the number of damaged lines that the peer doesn't count as damage: it checks only the fields that it
+    /// counts.
     #[must_use]
     pub fn passed(&self) -> u64 {
         self.passed
@@ -134,31 +135,31 @@ impl Walk {
         }
     }
 
-    /// How many lines can't be used.
+    /// Returns the number of lines that can't be used.
     #[must_use]
     pub fn damaged(&self) -> u64 {
         self.mistyped + self.unreadable
     }
 
-    /// Whether there was nothing in it, not even damage.
+    /// Returns true if there was nothing in it, not even damage.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.damaged() == 0
     }
 
-    /// Whether one of our drivers wrote it.
+    /// Returns true if one of our drivers wrote it.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.is_ours
     }
 
-    /// The project, where the trace itself says it.
+    /// Returns the project, where the trace itself says it.
     #[must_use]
     pub fn project(&self) -> Option<&str> {
         self.project.as_deref()
     }
 
-    /// The run, where the trace itself says it.
+    /// Returns the run, where the trace itself says it.
     #[must_use]
     pub fn run_id(&self) -> Option<&str> {
         self.run_id.as_deref()
@@ -181,7 +182,7 @@ impl Walk {
         self.runs
     }
 
-    fn judge(&mut self, decided: Vec<Decided>) {
+    fn judge(&mut self, decided: Vec<JudgedFire>) {
         for (run, detector, verdict) in decided {
             if let Some(run) = self.runs.get_mut(run) {
                 entry(&mut run.judged, detector).add(verdict);
@@ -192,19 +193,19 @@ impl Walk {
     fn see_hot(&mut self, hot: &Hot<'_>) {
         self.is_ours |= hot.is_ours;
         let (kind, phase) = match hot.what {
-            What::Entered(phase) => (Some(EventKind::PhaseEnter), phase),
-            What::Left(..) | What::Called(_) | What::Returned | What::Fired(_) => (None, ""),
+            HotKind::Entered(phase) => (Some(EventKind::PhaseEnter), phase),
+            HotKind::Left(..) | HotKind::Called(_) | HotKind::Returned | HotKind::Fired(_) => (None, ""),
         };
         if let Some(continues) = self.begins_run(kind, hot.part, phase) {
             self.begin_run(continues);
         }
         self.clock(hot.at.filter(|at| !at.is_empty()));
         match hot.what {
-            What::Entered(phase) => self.entered(hot.part, phase),
-            What::Left(phase, duration_ms) => self.left(hot.part, phase, duration_ms),
-            What::Called(tool) => self.called(hot.part, tool),
-            What::Returned => {}
-            What::Fired(detector) => self.fired(hot.part, detector),
+            HotKind::Entered(phase) => self.entered(hot.part, phase),
+            HotKind::Left(phase, duration_ms) => self.left(hot.part, phase, duration_ms),
+            HotKind::Called(tool) => self.called(hot.part, tool),
+            HotKind::Returned => {}
+            HotKind::Fired(detector) => self.fired(hot.part, detector),
         }
     }
 
@@ -320,7 +321,8 @@ impl Walk {
         self.judge(decided);
     }
 
-    /// Whether a line begins another run than the one before, and if so, whether that one goes on with it.
+    /// Returns `Some` if a line begins another run than the one before it, with true if that run continues the one
+    /// before.
     fn begins_run(&self, kind: Option<EventKind>, part: &str, phase: &str) -> Option<bool> {
         let Some(run) = self.runs.last() else { return Some(false) };
         if self.is_ours {
@@ -352,8 +354,8 @@ impl Walk {
         self.runs.last_mut().expect("a line is seen only after a run began")
     }
 
-    /// The operator's word on what phase 3 held.
-    fn prompted(&mut self, part: &str, fields: &Fields<'_>, decided: &mut Vec<Decided>) {
+    /// Takes note of the operator's answer on an act that phase 3 held.
+    fn prompted(&mut self, part: &str, fields: &Fields<'_>, decided: &mut Vec<JudgedFire>) {
         let is_yes = matches!(fields.word("response").as_ref(), "y" | "Y");
         let announced = !fields.texts("acts").is_empty();
         let categories = fields.texts("categories");
@@ -389,11 +391,11 @@ impl Walk {
         }
         entry(&mut self.run().questions, &kind).asked += 1;
         let since = at.and_then(|at| at.parse().ok());
-        self.open.insert(key(part, fields), Open { kind, since });
+        self.open.insert(key(part, fields), PendingQuestion { kind, since });
     }
 
     fn closed(&mut self, how: EventKind, at: Option<&str>, part: &str, fields: &Fields<'_>) {
-        let Some(Open { kind, since }) = self.open.remove(&key(part, fields)) else { return };
+        let Some(PendingQuestion { kind, since }) = self.open.remove(&key(part, fields)) else { return };
         let until: Option<Timestamp> = at.and_then(|at| at.parse().ok());
         let waited = since.zip(until).map_or(0, |(since, until)| until.as_millisecond() - since.as_millisecond());
         let waited = u64::try_from(waited).unwrap_or(0);
@@ -408,7 +410,7 @@ impl Walk {
     }
 }
 
-/// Whether an object is of no type that the peer counts, so that what is wrong with it does not matter there.
+/// Returns true if an object is of no type that the peer counts, so that its faults don't matter to the peer.
 fn says_nothing_counted(line: &str) -> bool {
     use EventKind::{DetectorFired, PhaseEnter, PhaseExit, ToolCall};
     let kind = |fields: Fields<'_>| EventKind::named(&fields.word("type"));

@@ -1,11 +1,11 @@
-//! What would have been decided otherwise in the past under a change: a policy simulator over recorded runs.
+//! Finds the decisions that a change would have made otherwise in the past: a policy simulator over recorded runs.
 //!
-//! In: the events of one run after another, each with two procedures: one as the run was made, one with the change. Out:
-//! a [`Report`] of what differs between the two. Both decide by today's rules, so that the difference is the change's
-//! alone; what differs from the record even without the change is drift, and is said apart. Each event is applied as it
-//! stands to both: what a run would have done after another decision nobody knows.
+//! In: the events of one run after another, each with two procedures: one as the run was made, one with the change.
+//! Out: a [`Report`] of the differences between the two. Both decide by today's rules, so that a difference is due to
+//! the change alone; a difference from the record even without the change is drift, and is listed separately. Each
+//! event is applied as it stands to both, because nobody knows how a run would have gone on after another decision.
 //!
-//! Of the peer only what its agents said can be read again: its traces don't hold what its gate knew.
+//! Of the peer's runs only the agents' texts can be read again: its traces don't hold what its gate knew.
 //!
 //! Begin with [`WhatIf`].
 
@@ -27,13 +27,13 @@ use crate::view::cost::role_of;
 use crate::view::visible_line;
 use crate::work::Work;
 
-/// How many examples are kept for each detector, and for each tool.
+/// Number of examples kept for each detector, and for each tool.
 const EXAMPLES_MAX: usize = 3;
 
-/// How long the text of an example may be, in characters.
+/// Longest text of an example, in characters.
 const TEXT_CHARS_MAX: usize = 120;
 
-/// What is to be tried, all of it at once.
+/// Changes to try, all at once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Changes {
     /// Detectors, whatever a brief says of them.
@@ -49,7 +49,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The sensitivities of a run that had `recorded`, and whose brief says `by_brief` itself.
+    /// Returns the sensitivities of a run that had `recorded`, and whose brief says `by_brief` itself.
     #[must_use]
     pub fn sensitivities(&self, recorded: &Sensitivities, by_brief: &Sensitivities) -> Sensitivities {
         let mut changed = recorded.clone();
@@ -61,7 +61,7 @@ impl Changes {
         self.detectors.iter().fold(changed, |changed, (detector, sensitivity)| changed.with(*detector, *sensitivity))
     }
 
-    /// What is authorized in a run whose brief authorizes `recorded`.
+    /// Returns the categories authorized in a run whose brief authorizes `recorded`.
     #[must_use]
     pub fn authorized(&self, recorded: &[Category]) -> Vec<Category> {
         let mut changed: Vec<Category> =
@@ -74,7 +74,7 @@ impl Changes {
         changed
     }
 
-    /// What of it is not tried, and why, in a sentence each.
+    /// Lists the changes that are not tried, each with the reason, in a sentence.
     #[must_use]
     pub fn not_tried(&self) -> Vec<String> {
         let disabled = |(detector, sensitivity): &(&Detector, &Sensitivity)| {
@@ -96,14 +96,14 @@ impl Changes {
         held.chain(tokens).collect()
     }
 
-    /// Whether something of it is about what the gate decides.
+    /// Returns true if a change concerns the gate's decisions.
     #[must_use]
     pub fn is_about_the_gate(&self) -> bool {
         !(self.authorize.is_empty() && self.withdraw.is_empty() && self.grants.is_empty())
     }
 }
 
-/// What differs.
+/// Differences that the changes make.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Runs of ours that were decided anew.
@@ -120,20 +120,20 @@ pub struct Report {
     pub newly_silent: Tally,
     /// Calls, and announced acts, about which an operator is asked with the change alone.
     pub newly_asked: Tally,
-    /// Calls, and announced acts, that nobody is asked about any more.
+    /// Calls, and announced acts, about which an operator is no longer asked.
     pub newly_allowed: Tally,
-    /// Calls that nobody could allow with the change.
+    /// Calls that no operator could allow with the change.
     pub newly_refused: Tally,
     /// Calls that were made and lie beyond a limit which the change brings.
     pub beyond_limits: Tally,
-    /// What differs from the record without the change.
-    pub drift: Drift,
+    /// Differences from the record without the change.
+    pub drift: RuleDrift,
 }
 
-/// How often something differs.
+/// Count of one kind of difference.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// How often.
+    /// Number of cases.
     pub count: u64,
     /// In how many runs.
     pub runs: u64,
@@ -168,16 +168,16 @@ pub struct Example {
     pub call: Option<u32>,
     /// The detector or tool.
     pub what: String,
-    /// What was said, or what the call is about; its control characters are spelled out.
+    /// The text that fired, or the subject of the call; control characters are spelled out.
     pub text: String,
-    /// Why it is decided as it is with the change; absent for detectors.
+    /// Reason for the decision with the change; absent for detectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// What differs from the record by today's rules alone.
+/// Differences from the record that today's rules alone make.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Drift {
+pub struct RuleDrift {
     /// Turns.
     pub turns: u64,
     /// Judgements.
@@ -252,7 +252,7 @@ impl WhatIf {
         }
     }
 
-    /// What differs.
+    /// Returns the differences.
     #[must_use]
     pub fn report(self) -> Report {
         self.report
@@ -408,12 +408,12 @@ fn consumed(grant_id: String, call: u32) -> Body {
     Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, consuming_tool_call_id: String::new(), call })
 }
 
-/// What a decision is about: what was missing, else all that the call needs.
+/// Returns the categories that a decision concerns: those that were missing, else all that the call needs.
 fn missing(decision: &Decision) -> &[Category] {
     if decision.missing.is_empty() { &decision.required } else { &decision.missing }
 }
 
-/// What a detector fired on, as far as its reading says; else how the turn begins.
+/// Returns the text that a detector fired on, as far as its reading has it; else the beginning of the turn.
 fn fragment(detector: Detector, reading: &Reading, text: &str) -> String {
     let said = match detector {
         Detector::Blocker => reading.blocker.reason.clone(),
@@ -425,13 +425,13 @@ fn fragment(detector: Detector, reading: &Reading, text: &str) -> String {
     said.filter(|said| !said.trim().is_empty()).unwrap_or_else(first)
 }
 
-/// What a call is about, in a few words: its command, path or address, else all its arguments.
+/// Returns the subject of a call, in a few words: its command, path or address, else all its arguments.
 fn about(args: &Value) -> String {
     let named = ["cmd", "path", "url"].into_iter().find_map(|name| args.get(name)?.as_str());
     named.map_or_else(|| args.to_string(), str::to_owned)
 }
 
-/// On one line, cut, and nothing in it that a terminal would obey.
+/// Returns the text on one line, cut, and with nothing in it that a terminal would obey.
 fn shown(text: &str) -> String {
     let mut kept: String = text.trim().chars().take(TEXT_CHARS_MAX).collect();
     if kept.len() < text.trim().len() {

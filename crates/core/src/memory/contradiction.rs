@@ -1,17 +1,16 @@
-//! Which entries contradict each other, by two simple rules.
+//! Finds entries that contradict each other, by two simple rules.
 //!
-//! In: entries. Out: pairs of ids, for an agent to put under its unknowns and an operator to settle. Nothing is
-//! decided by it and no entry is left out for it, so a pair too many costs a question, and one too few nothing that
-//! was there without it.
+//! In: entries. Out: pairs of ids, for an agent to put under its unknowns and an operator to settle. It decides nothing
+//! and leaves out no entry: a pair too many costs a question, and a pair too few leaves things as they were.
 //!
 //! - *Opposite*: one says that something must or always shall be, the other that it must not or never shall, of the
-//!   same words. Small words, order and plurals don't count; the words of one may be among those of the other, if
-//!   they are at least two.
-//! - *Value*: both set the same key, as `key: value`, `key = value` or `use VALUE for KEY`, to values of which
-//!   neither is the other with more said.
+//!   same words. Small words, order and plurals don't count; the words of one may be among those of the other, if they
+//!   are at least two.
+//! - *Value*: both set the same key, as `key: value`, `key = value` or `use VALUE for KEY`, to values of which neither
+//!   is the other with more said.
 //!
-//! Only English markers are known. A rule without a marker (`Tabs are bad`), other words for the same thing
-//! (`ship`, `deploy`), conditions and numbers (`at most 80`, `at least 100`) are not understood.
+//! Only English markers are known. A rule without a marker (`Tabs are bad`), other words for the same thing (`ship`,
+//! `deploy`), conditions and numbers (`at most 80`, `at least 100`) are not understood.
 
 use std::collections::BTreeSet;
 
@@ -19,9 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{MemoryCategory, Record, RecordId};
 
-/// How many contradictions are told at most: whoever has more has to tidy up first.
+/// Most contradictions that are reported; a memory with more has to be tidied up first.
 const CONTRADICTIONS_MAX: usize = 10;
-/// How many sentences of an entry are read.
+/// Number of sentences of an entry that are read.
 const SENTENCES_MAX: usize = 20;
 /// The most words of a key. What stands before a colon and is longer is a sentence.
 const KEY_WORDS_MAX: usize = 5;
@@ -36,21 +35,21 @@ pub struct Contradiction {
     /// The other.
     pub older: RecordId,
     /// By which rule.
-    pub rule: Rule,
+    pub rule: ContradictionRule,
 }
 
 /// By which rule two entries contradict each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum ContradictionRule {
     /// One demands what the other forbids.
     Opposite,
     /// They set the same key to different values.
     Value,
 }
 
-impl Rule {
-    /// What it says of two entries, as half a sentence.
+impl ContradictionRule {
+    /// Describes how two entries contradict each other, as half a sentence.
     #[must_use]
     pub const fn said(self) -> &'static str {
         match self {
@@ -60,7 +59,8 @@ impl Rule {
     }
 }
 
-/// The contradictions among `records`: pairs of which at least one is a decision or a constraint, the first ten.
+/// Returns the contradictions among `records`: pairs of which at least one is a decision or a constraint, the first
+/// ten.
 #[must_use]
 pub fn contradictions(records: &[Record]) -> Vec<Contradiction> {
     let claims: Vec<Vec<Claim>> = records.iter().map(|record| claims(record.said.text())).collect();
@@ -83,34 +83,34 @@ pub fn contradictions(records: &[Record]) -> Vec<Contradiction> {
     found
 }
 
-type Words = BTreeSet<String>;
+type ClaimWords = BTreeSet<String>;
 
-/// What a sentence claims, as far as the rules know.
+/// Claim of a sentence, as far as the rules understand it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Claim {
     /// Something must be, or must not.
-    Demand { forbids: bool, subject: Words },
+    Demand { forbids: bool, subject: ClaimWords },
     /// Something is set to a value.
-    Value { key: Words, value: Words },
+    Value { key: ClaimWords, value: ClaimWords },
 }
 
 impl Claim {
-    fn against(&self, other: &Self) -> Option<Rule> {
+    fn against(&self, other: &Self) -> Option<ContradictionRule> {
         match (self, other) {
             (Self::Demand { forbids, subject }, Self::Demand { forbids: others, subject: others_subject }) => {
-                (forbids != others && is_same(subject, others_subject)).then_some(Rule::Opposite)
+                (forbids != others && is_same(subject, others_subject)).then_some(ContradictionRule::Opposite)
             }
             (Self::Value { key, value }, Self::Value { key: others_key, value: others_value }) => {
                 let differs = !value.is_subset(others_value) && !others_value.is_subset(value);
-                (key == others_key && differs).then_some(Rule::Value)
+                (key == others_key && differs).then_some(ContradictionRule::Value)
             }
             (Self::Demand { .. }, Self::Value { .. }) | (Self::Value { .. }, Self::Demand { .. }) => None,
         }
     }
 }
 
-/// Whether two subjects are about the same.
-fn is_same(one: &Words, other: &Words) -> bool {
+/// Returns true if two subjects are the same.
+fn is_same(one: &ClaimWords, other: &ClaimWords) -> bool {
     let (fewer, more) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     one == other || (fewer.len() >= 2 && fewer.is_subset(more))
 }
@@ -124,7 +124,7 @@ fn claims(text: &str) -> Vec<Claim> {
     claims
 }
 
-/// The sentences of a text: up to a line's end, a semicolon, or a full stop before a space.
+/// Returns the sentences of a text: up to a line's end, a semicolon, or a full stop before a space.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let by_line = text.split(['\n', '\r', ';']);
     by_line
@@ -209,8 +209,8 @@ fn used_for(sentence: &str) -> Option<(&str, &str)> {
     Some((key, value))
 }
 
-/// The words of a text in lower case; an apostrophe, a hyphen, a dot, a slash or an underscore within a word belongs
-/// to it.
+/// Returns the words of a text in lower case; an apostrophe, a hyphen, a dot, a slash or an underscore within a word
+/// belongs to it.
 fn words(text: &str) -> Vec<String> {
     let text = text.to_lowercase().replace('\u{2019}', "'");
     let is_part = |c: char| c.is_alphanumeric() || "'-._/".contains(c);
@@ -221,8 +221,8 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What the words mean: without small ones, plurals as one.
-fn meaning<'a>(words: impl Iterator<Item = &'a str>) -> Words {
+/// Reduces words to their meaning: small ones dropped, plurals as singulars.
+fn meaning<'a>(words: impl Iterator<Item = &'a str>) -> ClaimWords {
     let large = words.filter(|word| !SMALL.contains(word));
     large
         .map(|word| match word.strip_suffix('s') {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(one: &str, other: &str, expected: Option<Rule>) {
+    fn check(one: &str, other: &str, expected: Option<ContradictionRule>) {
         for (one, other) in [(one, other), (other, one)] {
             let found = contradictions(&[record(1, constraint(one)), record(2, constraint(other))]);
             assert_eq!(found.first().map(|found| found.rule), expected, "{one:?} {other:?}");
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn what_one_demands_and_the_other_forbids_is_one() {
-        let opposite = Some(Rule::Opposite);
+        let opposite = Some(ContradictionRule::Opposite);
         check("Never force-push to main.", "Always force-push to main", opposite);
         check("Releases must be signed", "A release must not be signed!", opposite);
         check("You must never edit the lock file", "The lock file should be edited.", None);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn one_key_with_two_values_is_one() {
-        let value = Some(Rule::Value);
+        let value = Some(ContradictionRule::Value);
         check("Line width: 100", "line width = 120", value);
         check("Use Postgres for storage", "use SQLite for the storage.", value);
         check("Storage: SQLite", "Use Postgres for storage", value);

@@ -1,4 +1,4 @@
-//! An entry before it is written: what an agent or an operator wants remembered, checked.
+//! An entry before it is written: the text that an agent or an operator wants remembered, checked.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -7,40 +7,40 @@ use thiserror::Error;
 use super::record::{BadRecordId, MemoryCategory, Record, RecordId, Said};
 use crate::tool::content_hash;
 
-/// The longest entry that is written, in bytes of its line: some pages of text. What is longer belongs into a file.
+/// The longest entry that is written, in bytes of its line: some pages of text. A longer text belongs in a file.
 pub const ENTRY_BYTES_MAX: usize = 16 * 1024;
 
-/// What belongs to the store and is never taken from whoever writes.
+/// Fields that the store sets; never taken from a writer.
 const OWN_FIELDS: [&str; 5] = ["id", "at", "category", "brief_id", "superseded_by"];
 
 /// An entry that has no id and no time yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// What it says.
+    /// The entry's own fields.
     pub said: Said,
     /// The brief in whose run an agent writes it; absent for an operator's own.
     pub brief_id: Option<String>,
     /// The entry of its category that it takes the place of.
     pub supersedes: Option<RecordId>,
-    /// Whatever else was said, `metadata` among it.
+    /// All other fields, `metadata` among them.
     pub rest: Map<String, Value>,
 }
 
-/// Why something can't be remembered.
+/// Reason why an entry can't be remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadDraft {
     /// A field is missing or of another type.
     #[error("an entry of {category} can't be written: {what}")]
     Field {
-        /// Which entries.
+        /// The entry's category.
         category: MemoryCategory,
-        /// What is wrong, as half a sentence.
+        /// Fault of the field, as half a sentence.
         what: String,
     },
     /// A text that says nothing.
     #[error("an entry of {category} needs a `{field}` that is not blank")]
     Blank {
-        /// Which entries.
+        /// The entry's category.
         category: MemoryCategory,
         /// The field.
         field: &'static str,
@@ -53,14 +53,14 @@ pub enum BadDraft {
         "the entry has {bytes} bytes, and at most {ENTRY_BYTES_MAX} are remembered: put the text into a file and remember its path"
     )]
     TooLong {
-        /// How long it is.
+        /// Length of the entry.
         bytes: usize,
     },
 }
 
 impl Draft {
-    /// The entry that `object` describes. `id`, `at`, `category`, `brief_id` and `superseded_by` in it are ignored:
-    /// they are not the writer's to say. Fields that nobody knows are kept.
+    /// Returns the entry that `object` describes. `id`, `at`, `category`, `brief_id` and `superseded_by` in it are
+    /// ignored, because a writer may not set them. Unknown fields are kept.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl Draft {
         Self { said, brief_id: None, supersedes, rest: object }.checked()
     }
 
-    /// The same, if it can be remembered.
+    /// Returns the draft, if it can be remembered.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl Draft {
         if bytes > ENTRY_BYTES_MAX { Err(BadDraft::TooLong { bytes }) } else { Ok(self) }
     }
 
-    /// The entry as it is written at `at`. Its id follows from that time and from all that it says.
+    /// Returns the entry as it is written at `at`. Its id follows from that time and from all that it says.
     #[must_use]
     pub fn written(self, at: Timestamp) -> Record {
         let id = RecordId::made(at, &self.digest());
@@ -101,8 +101,8 @@ impl Draft {
         Record { id, at, said, brief_id, supersedes, superseded_by: None, rest }
     }
 
-    /// Whether `record` is this very entry, written before: the same words of the same brief. So a call that was
-    /// interrupted and is made again writes nothing twice.
+    /// Returns true if `record` is this very entry, written before: the same words of the same brief. Thus a call that
+    /// was interrupted and is repeated writes nothing twice.
     #[must_use]
     pub fn is_written_as(&self, record: &Record) -> bool {
         self.said == record.said

@@ -1,29 +1,30 @@
-//! What a run takes from its project's memory when it begins: the newest live entries, cut to a size.
+//! Entries that a run takes from its project's memory when it begins: the newest live entries, cut to a size.
 //!
-//! It is recorded as an event, so that the run can be resumed and replayed when the files say something else.
+//! It is recorded as an event, so that the run can be resumed and replayed after the files have changed.
 
 use super::contradiction::{Contradiction, contradictions};
 use super::log::Log;
 use super::record::{MemoryCategory, Record};
 use super::render::entry;
 
-/// How many entries of a category a run takes (the peer's number).
+/// Number of entries of a category that a run takes (the peer's number).
 pub const INHERITED_MAX: usize = 20;
-/// How many bytes it takes in all, as an agent is shown them: some 8000 tokens, a small part of any window of today.
+/// Number of bytes that it takes in all, as an agent is shown them: some 8000 tokens, a small part of any window of
+/// today.
 pub const INHERITED_BYTES_MAX: usize = 32 * 1024;
-/// How much of one text is taken, in characters. The whole can be read with a tool.
+/// Longest part of one text that is taken, in characters. The whole can be read with a tool.
 const TEXT_CHARS_MAX: usize = 2_000;
 
-/// What a run took from its project's memory.
+/// Entries that a run took from its project's memory.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Inherited {
     /// The project.
     pub project: String,
     /// The entries as they are shown, category by category, newest first.
     pub records: Vec<Record>,
-    /// How many live entries there are besides.
+    /// Number of further live entries.
     pub left_out: u64,
-    /// What contradicts what among those that are shown.
+    /// Contradictions among the entries that are shown.
     pub contradictions: Vec<Contradiction>,
 }
 
@@ -56,14 +57,14 @@ impl Inherited {
         Self { project: project.to_owned(), records: taken, left_out, contradictions }
     }
 
-    /// Whether there is nothing to show.
+    /// Returns true if there is nothing to show.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 }
 
-/// The entry as it is shown: long texts cut, what nobody is shown left out.
+/// Returns the entry as it is shown: long texts cut, fields that are never shown left out.
 fn shortened(record: &Record) -> Record {
     let cut = |text: &str| match text.char_indices().nth(TEXT_CHARS_MAX) {
         None => text.to_owned(),

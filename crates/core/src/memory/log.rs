@@ -1,4 +1,4 @@
-//! One file of a project's memory, as it is read: what it holds, what is damaged, what is superseded.
+//! One file of a project's memory, as it is read: its entries, its damaged lines, and the entries that are superseded.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::record::{MemoryCategory, Record, RecordId};
 pub struct Damaged {
     /// Its number, from 1.
     pub line: u64,
-    /// What is wrong with it, as half a sentence.
+    /// Fault of the line, as half a sentence.
     pub why: String,
 }
 
@@ -59,31 +59,31 @@ impl Log {
         Ok(())
     }
 
-    /// Every entry, in the order of the file.
+    /// Returns every entry, in the order of the file.
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// The lines that can't be read.
+    /// Returns the lines that can't be read.
     #[must_use]
     pub fn damaged(&self) -> &[Damaged] {
         &self.damaged
     }
 
-    /// The entry of that id.
+    /// Returns the entry of that id.
     #[must_use]
     pub fn get(&self, id: &RecordId) -> Option<&Record> {
         self.records.get(*self.places.get(id)?)
     }
 
-    /// The entry that took the place of that one, if any did.
+    /// Returns the entry that took the place of that one, if any did.
     #[must_use]
     pub fn superseded_by(&self, id: &RecordId) -> Option<&RecordId> {
         self.superseded.get(id)
     }
 
-    /// Every entry, newest first.
+    /// Returns every entry, newest first.
     #[must_use]
     pub fn newest_first(&self) -> Vec<&Record> {
         let mut records: Vec<&Record> = self.records.iter().rev().collect();
@@ -92,7 +92,7 @@ impl Log {
         records
     }
 
-    /// The entries that nothing supersedes, newest first.
+    /// Returns the entries that nothing supersedes, newest first.
     #[must_use]
     pub fn live(&self) -> Vec<&Record> {
         let mut records = self.newest_first();
@@ -101,7 +101,7 @@ impl Log {
     }
 }
 
-/// The lines of a file: without their ends, and without what follows the last one.
+/// Returns the lines of a file: without their ends, and without what follows the last one.
 pub(super) fn lines(file: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = file.strip_suffix(b"\n").unwrap_or(file);
     whole.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))

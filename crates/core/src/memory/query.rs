@@ -1,4 +1,4 @@
-//! What of a memory is asked for: filters first, then the limit.
+//! Queries of a memory: filters first, then the limit.
 
 use jiff::Timestamp;
 
@@ -9,7 +9,7 @@ use super::search;
 /// The most entries that one question is answered with (the peer's number).
 pub const LIMIT_MAX: usize = 500;
 
-/// What is asked for. What is absent is not asked about.
+/// Query of a memory. An absent field doesn't filter.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
     /// The one entry of this id.
@@ -20,25 +20,25 @@ pub struct Query {
     pub words: Option<String>,
     /// Entries from this time on.
     pub since: Option<Timestamp>,
-    /// Whether entries are left out that others took the place of.
+    /// True if superseded entries are left out.
     pub live_only: bool,
-    /// How many at most; all if absent.
+    /// Most entries to return; all if absent.
     pub limit: Option<usize>,
 }
 
-/// What was found.
+/// Entries that a query found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found<'l> {
+pub struct QueryResult<'l> {
     /// The entries: newest first, or best first where words were asked for.
     pub records: Vec<&'l Record>,
-    /// How many there were before the limit.
+    /// Number of entries before the limit.
     pub total: usize,
 }
 
 impl Query {
-    /// The entries of `logs` that are asked for, all of them together.
+    /// Returns the entries of `logs` that are asked for, all of them together.
     #[must_use]
-    pub fn find<'l>(&self, logs: &[&'l Log]) -> Found<'l> {
+    pub fn find<'l>(&self, logs: &[&'l Log]) -> QueryResult<'l> {
         let of_log = |log: &&'l Log| if self.live_only { log.live() } else { log.newest_first() };
         let mut records: Vec<&Record> = logs.iter().flat_map(of_log).collect();
         if logs.len() > 1 {
@@ -56,7 +56,7 @@ impl Query {
         }
         let total = records.len();
         records.truncate(self.limit.unwrap_or(total));
-        Found { records, total }
+        QueryResult { records, total }
     }
 }
 

@@ -14,15 +14,15 @@ use thiserror::Error;
 
 use crate::trace::wire;
 
-/// What kind of thing is remembered; each has a file of its own.
+/// Kind of an entry; each kind has a file of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryCategory {
-    /// What was decided, and why.
+    /// Decisions, each with its reason.
     Decisions,
-    /// What was found out.
+    /// Findings.
     Knowledge,
-    /// What must hold.
+    /// Rules that must hold.
     Constraints,
 }
 
@@ -30,7 +30,7 @@ impl MemoryCategory {
     /// All of them, in the order in which they are told.
     pub const ALL: [Self; 3] = [Self::Decisions, Self::Knowledge, Self::Constraints];
 
-    /// The word by which it is written: in a line, as an argument, as the name of its file.
+    /// Returns the word by which it is written: in a line, as an argument, as the name of its file.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ const ID_CHARS_MAX: usize = 64;
 #[serde(try_from = "String", into = "String")]
 pub struct RecordId(String);
 
-/// Why an id was not taken.
+/// Reason why an id was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{given}` is no id of an entry: it takes 1 to 64 letters, digits, `-` or `_`, beginning with a letter or digit"
@@ -77,14 +77,14 @@ pub struct BadRecordId {
 }
 
 impl RecordId {
-    /// The id of an entry that is written at `at` and whose content has this `digest` of 6 hexadecimal digits:
+    /// Returns the id of an entry that is written at `at` and whose content has this `digest` of 6 hexadecimal digits:
     /// `mem-<milliseconds since 1970 in base 36>-<digest>`, the peer's form.
     #[must_use]
     pub fn made(at: Timestamp, digest: &str) -> Self {
         Self(format!("mem-{}-{digest}", base36(at.as_millisecond().unsigned_abs())))
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -136,32 +136,32 @@ fn base36(mut number: u64) -> String {
     }
 }
 
-/// What an entry says, by its category.
+/// Contents of an entry, by its category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
     /// Something was decided.
     Decision {
-        /// What.
+        /// The decision.
         summary: String,
-        /// Why.
+        /// Reason for the decision.
         rationale: String,
     },
     /// Something is so.
     Knowledge {
-        /// What.
+        /// The finding.
         content: String,
     },
     /// Something must hold.
     Constraint {
-        /// What.
+        /// The rule.
         rule: String,
-        /// Why, if somebody said so.
+        /// Reason for the rule, if one was given.
         rationale: Option<String>,
     },
 }
 
 impl Said {
-    /// The category that it belongs to.
+    /// Returns the category that it belongs to.
     #[must_use]
     pub const fn category(&self) -> MemoryCategory {
         match self {
@@ -182,7 +182,7 @@ impl Said {
         }
     }
 
-    /// What it says in short: the summary, the content or the rule.
+    /// Returns the main text: the summary, the content or the rule.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -192,7 +192,7 @@ impl Said {
         }
     }
 
-    /// The same with each text changed by `change`.
+    /// Returns the same fields with each text changed by `change`.
     #[must_use]
     pub fn map(&self, change: impl Fn(&str) -> String) -> Self {
         match self {
@@ -210,7 +210,7 @@ impl Said {
     ///
     /// # Errors
     ///
-    /// Which field is missing or no text, as half a sentence.
+    /// The field that is missing or no text, as half a sentence.
     pub(super) fn take(category: MemoryCategory, object: &mut Map<String, Value>) -> Result<Self, String> {
         let mut text = |name: &str| match object.shift_remove(name) {
             Some(Value::String(text)) => Ok(Some(text)),
@@ -237,9 +237,9 @@ impl Said {
 pub struct Record {
     /// Its id.
     pub id: RecordId,
-    /// When it was written.
+    /// Time at which it was written.
     pub at: Timestamp,
-    /// What it says.
+    /// The entry's own fields.
     pub said: Said,
     /// The brief in whose run an agent wrote it; absent for an operator's own.
     pub brief_id: Option<String>,
@@ -252,11 +252,11 @@ pub struct Record {
 }
 
 impl Record {
-    /// The entry that `line` holds, in a file of `category`.
+    /// Reads the entry on `line`, in a file of `category`.
     ///
     /// # Errors
     ///
-    /// What is wrong with the line, as half a sentence.
+    /// The fault of the line, as half a sentence.
     pub fn read(line: &str, category: MemoryCategory) -> Result<Self, String> {
         let value: Value = serde_json::from_str(line).map_err(|error| format!("it is no JSON: {error}"))?;
         let record = Self::try_from(value)?;

@@ -1,8 +1,8 @@
-//! How an agent is shown what its run inherited: once, after the standing orders.
+//! Writes the entries that a run inherited, for its agent: once, after the standing orders.
 //!
-//! Whatever an entry says stands between fences that no text can close, each of its lines marked, so that it can
-//! neither give an order nor look like another entry. Outside of them stand our own words, ids (which hold no
-//! white space) and numbers.
+//! The text of an entry stands between fences that no text can close, each of its lines marked, so that it can neither
+//! give an order nor look like another entry. Outside of them stand our own words, ids (which hold no white space) and
+//! numbers.
 
 use super::contradiction::Contradiction;
 use super::inherited::Inherited;
@@ -12,17 +12,17 @@ use crate::session::fence::fenced;
 use crate::trace::wire;
 use crate::view::visible_line;
 
-/// What a role sees of a project's memory.
+/// Part of a project's memory that a role sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
     /// All of it.
     Whole,
-    /// All but decisions: whoever carries out a sub-task has those of its plan.
+    /// All but decisions: the executor of a sub-task has those of its plan.
     WithoutDecisions,
 }
 
 impl View {
-    /// What the role of that name sees; `None` works alone.
+    /// Returns the view of the role of that name; `None` is an agent that works alone.
     #[must_use]
     pub fn of(role: Option<&str>) -> Self {
         match role {
@@ -31,7 +31,7 @@ impl View {
         }
     }
 
-    /// The categories that it shows, in this order (the peer's).
+    /// Returns the categories that it shows, in this order (the peer's).
     const fn categories(self) -> &'static [MemoryCategory] {
         match self {
             Self::Whole => &MemoryCategory::ALL,
@@ -40,7 +40,7 @@ impl View {
     }
 }
 
-/// What is said of `inherited` to an agent; nothing if it has nothing for this view.
+/// Writes the section on `inherited` for an agent; `None` if it has no entries for this view.
 #[must_use]
 pub fn block(inherited: &Inherited, view: View) -> Option<String> {
     let mut text = String::new();
@@ -94,7 +94,7 @@ const fn heading(category: MemoryCategory) -> &'static str {
     }
 }
 
-/// An entry as a bullet, with a line for each field.
+/// Returns an entry as a bullet, with a line for each field.
 pub(super) fn entry(record: &Record) -> String {
     let mut text = format!("- [{}] {}\n", record.id, wire::timestamp(record.at));
     for (name, value) in record.said.fields() {
@@ -112,7 +112,7 @@ mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
 
-    use super::super::contradiction::Rule;
+    use super::super::contradiction::ContradictionRule;
     use super::super::record::Said;
     use super::*;
     use crate::session::detect::{Sensitivities, read};
@@ -137,7 +137,7 @@ mod tests {
             project: "orchard".to_owned(),
             records: vec![record("mem-d-1", decision), record("mem-c-1", constraint)],
             left_out: 2,
-            contradictions: vec![Contradiction { newer, older, rule: Rule::Value }],
+            contradictions: vec![Contradiction { newer, older, rule: ContradictionRule::Value }],
         }
     }
 

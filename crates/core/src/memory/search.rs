@@ -1,15 +1,15 @@
-//! Which entries fit a few words best: Okapi BM25 over the words of each entry.
+//! Ranks entries by how well they fit a few words: Okapi BM25 over the words of each entry.
 //!
-//! Our own, because it is one formula over a few thousand short texts: no crate that does only this is among those
-//! that this project builds with, and those that do more bring an index and a tokenizer for it.
+//! Our own, because it is one formula over a few thousand short texts: no crate that does only this is among those that
+//! this project builds with, and those that do more bring an index and a tokenizer for it.
 
 use std::collections::BTreeMap;
 
 use super::record::Record;
 
-/// How fast a word that is said again stops counting (the usual value).
+/// Saturation: the lower, the sooner repetitions of a word stop counting (the usual value).
 const K1: f64 = 1.2;
-/// How much long entries are held back (the usual value).
+/// Length normalization: the higher, the more long entries are held back (the usual value).
 const B: f64 = 0.75;
 
 /// An entry that fits, and how well.
@@ -17,12 +17,12 @@ const B: f64 = 0.75;
 pub struct Hit<'r> {
     /// The entry.
     pub record: &'r Record,
-    /// How well it fits: only good to compare with others of the same search.
+    /// Goodness of the fit: only comparable within the same search.
     pub score: f64,
 }
 
-/// The entries of `records` that hold any of the words of `query`, best first; of two that fit equally well, the
-/// newer one. Words are letters and digits, in any case; a text without spaces between its words is one word.
+/// Returns the entries of `records` that hold any of the words of `query`, best first; of two that fit equally well,
+/// the newer one. Words are letters and digits, in any case; a text without spaces between its words is one word.
 #[must_use]
 pub fn rank<'r>(records: &[&'r Record], query: &str) -> Vec<Hit<'r>> {
     let mut sought: Vec<String> = words(query).collect();

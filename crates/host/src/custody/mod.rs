@@ -26,13 +26,15 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::sandbox::{Failure, Finding, LAUNCH_WORD, Layers, Orders, Policy, Probe, Report, Watch};
+use crate::sandbox::{
+    LAUNCH_WORD, LaunchFailure, LaunchOrders, LaunchReport, Layers, Policy, Probe, RepositoryFinding, Watch,
+};
 
-pub use output::Output;
+pub use output::CapturedOutput;
 
-/// How long a command has after SIGTERM before it is killed: the peer's two seconds.
+/// Time that a command has after SIGTERM before it is killed: the peer's two seconds.
 pub const GRACE: Duration = Duration::from_secs(2);
-/// How long its pipes are read after everything was killed, should something hold them open still.
+/// Time that its pipes are read after everything was killed, should something still hold them open.
 const DRAIN: Duration = Duration::from_secs(2);
 /// The bytes kept of each stream: the peer's limit.
 pub const STREAM_BYTES_MAX: usize = 1_000_000;
@@ -48,20 +50,20 @@ pub struct Command {
     pub folder: OwnedFd,
     /// Its whole environment; see [`crate::environment::for_commands`].
     pub environment: Vec<(OsString, OsString)>,
-    /// How long it may take.
+    /// The longest it may run.
     pub timeout: Duration,
     /// The bytes kept of each stream.
     pub stream_bytes_max: usize,
-    /// What the kernel keeps it from.
+    /// The sandbox it runs in, if any.
     pub confinement: Confinement,
 }
 
-/// What the kernel keeps a command from.
+/// The confinement of a command by the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confinement {
     /// Nothing: it may do what the user may.
     None,
-    /// What lies outside the sandbox.
+    /// To a sandbox: everything outside it is out of reach.
     Sandbox(Box<Confined>),
 }
 
@@ -84,36 +86,36 @@ impl Confinement {
 pub struct Confined {
     /// Our program, which is started anew to become the command.
     pub launcher: PathBuf,
-    /// What the command is kept to.
+    /// The policy that the command runs under.
     pub policy: Policy,
-    /// What is tried instead of the command.
+    /// Attempts of a self-test, made instead of running the command.
     pub(crate) probe: Option<Probe>,
-    /// How the repository was, for a look at it when the command has ended.
+    /// The state of the repository before the command, to compare with when it has ended.
     pub(crate) watch: Watch,
 }
 
-/// How a command ended and what it said.
+/// The end of a command and its output.
 #[derive(Debug)]
 pub struct Ended {
-    /// Why it ended.
+    /// Reason why it ended.
     pub cause: Cause,
     /// Its exit code; absent if a signal ended it.
     pub exit_code: Option<i32>,
     /// The signal that ended it, such as `SIGKILL`.
     pub signal: Option<String>,
-    /// What it wrote to stdout.
-    pub stdout: Output,
-    /// What it wrote to stderr.
-    pub stderr: Output,
-    /// How many processes were still running when it ended, and were killed.
+    /// Its stdout.
+    pub stdout: CapturedOutput,
+    /// Its stderr.
+    pub stderr: CapturedOutput,
+    /// Number of processes that were still running when it ended, and were killed.
     pub left_behind: usize,
-    /// What came of the sandbox's layers; `None` if there was to be none.
+    /// The sandbox layers that held and those that didn't; `None` without a sandbox.
     pub layers: Option<Layers>,
-    /// What it left in the repository that would have run something outside, and where that was put.
-    pub findings: Vec<Finding>,
+    /// Things it left in the repository that would have run something outside, each with the place it was moved to.
+    pub findings: Vec<RepositoryFinding>,
 }
 
-/// Why a command ended.
+/// Reason why a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// By itself.
@@ -130,9 +132,9 @@ pub enum Cause {
 pub struct NotStarted {
     /// The program.
     pub program: String,
-    /// Whether it is the sandbox that could not be set up.
+    /// True if the sandbox could not be set up.
     pub is_unconfined: bool,
-    /// Why.
+    /// The reason.
     pub source: io::Error,
 }
 
@@ -175,8 +177,8 @@ async fn run_with(command: Command, stdin: Stdio, cancel: CancellationToken) -> 
     };
     let (mut child, mut tree, report) = start(command, stdin).await?;
     let mut streams = Streams {
-        stdout: Stream::new(child.stdout.take(), bytes_max),
-        stderr: Stream::new(child.stderr.take(), bytes_max),
+        stdout: OutputStream::new(child.stdout.take(), bytes_max),
+        stderr: OutputStream::new(child.stderr.take(), bytes_max),
     };
     let deadline = Instant::now() + timeout;
     let running = streams.read_while(async {
@@ -204,7 +206,7 @@ async fn run_with(command: Command, stdin: Stdio, cancel: CancellationToken) -> 
     let findings = watch.end();
     let report = match report {
         // Whoever could write into it is gone.
-        Some(report) => Some(whole(Report::read(report), cause, &program)?),
+        Some(report) => Some(whole(LaunchReport::read(report), cause, &program)?),
         None => None,
     };
     Ok(Ended {
@@ -223,7 +225,7 @@ async fn run_with(command: Command, stdin: Stdio, cancel: CancellationToken) -> 
 struct Watching(Option<Watch>);
 
 impl Watching {
-    fn end(mut self) -> Vec<Finding> {
+    fn end(mut self) -> Vec<RepositoryFinding> {
         self.0.take().map_or_else(Vec::new, |watch| watch.end())
     }
 }
@@ -237,12 +239,12 @@ impl Drop for Watching {
 }
 
 /// The report, if it says that the command was started in a sandbox.
-fn whole(report: Report, cause: Cause, program: &str) -> Result<Report, NotStarted> {
+fn whole(report: LaunchReport, cause: Cause, program: &str) -> Result<LaunchReport, NotStarted> {
     let source = match &report.failure {
         None if report.layers.is_some() || cause != Cause::Itself => return Ok(report),
         None => io::Error::other("the sandbox ended before it was set up"),
-        Some(Failure::Sandbox(why)) => io::Error::other(why.clone()),
-        Some(Failure::Program(number)) => {
+        Some(LaunchFailure::Sandbox(why)) => io::Error::other(why.clone()),
+        Some(LaunchFailure::Program(number)) => {
             let (program, source) = (program.to_owned(), io::Error::from_raw_os_error(*number));
             return Err(NotStarted { program, is_unconfined: false, source });
         }
@@ -254,7 +256,7 @@ fn whole(report: Report, cause: Cause, program: &str) -> Result<Report, NotStart
 ///
 /// The parent-death signal is sent when the *thread* that forked ends, and threads of an async runtime may
 /// end before the process does.
-async fn start(command: Command, stdin: Stdio) -> Result<(Child, tree::Tree, Option<File>), NotStarted> {
+async fn start(command: Command, stdin: Stdio) -> Result<(Child, tree::ProcessTree, Option<File>), NotStarted> {
     let program = command.program.to_string_lossy().into_owned();
     let is_confined = command.confinement != Confinement::None;
     let not_started = |source: io::Error| NotStarted { program: program.clone(), is_unconfined: is_confined, source };
@@ -279,7 +281,7 @@ async fn start(command: Command, stdin: Stdio) -> Result<(Child, tree::Tree, Opt
         Ok(child) => child.map_err(not_started)?,
         Err(_) => return Err(not_started(io::Error::other("the starting thread ended"))),
     };
-    let tree = tree::Tree::of(&child, tag, alive)
+    let tree = tree::ProcessTree::of(&child, tag, alive)
         .ok_or_else(|| not_started(io::Error::other("it ended before it could be watched")))?;
     Ok((child, tree, report))
 }
@@ -322,7 +324,7 @@ fn spawn(command: &Command, tag: &tree::Tag, stdin: Stdio) -> io::Result<(Child,
 
 /// Our program, told to become `program` in a sandbox and to report what came of that.
 fn launch(confined: &Confined, program: &OsString, reporting: &OwnedFd) -> io::Result<tokio::process::Command> {
-    let orders = Orders { policy: confined.policy.clone(), probe: confined.probe.clone() };
+    let orders = LaunchOrders { policy: confined.policy.clone(), probe: confined.probe.clone() };
     let mut process = tokio::process::Command::new(&confined.launcher);
     process.arg(LAUNCH_WORD).arg(reporting.as_raw_fd().to_string()).arg(serde_json::to_string(&orders)?).arg(program);
     Ok(process)
@@ -336,14 +338,14 @@ fn pipe() -> io::Result<(File, OwnedFd)> {
 }
 
 /// One stream of a command.
-struct Stream<R> {
+struct OutputStream<R> {
     pipe: Option<R>,
-    output: Output,
+    output: CapturedOutput,
 }
 
-impl<R: AsyncRead + Unpin> Stream<R> {
+impl<R: AsyncRead + Unpin> OutputStream<R> {
     fn new(pipe: Option<R>, bytes_max: usize) -> Self {
-        Self { pipe, output: Output::new(bytes_max) }
+        Self { pipe, output: CapturedOutput::new(bytes_max) }
     }
 
     /// Reads what is there next; waits for ever once the stream has ended.
@@ -365,8 +367,8 @@ impl<R: AsyncRead + Unpin> Stream<R> {
 
 /// Both streams, read as they come.
 struct Streams<O, E> {
-    stdout: Stream<O>,
-    stderr: Stream<E>,
+    stdout: OutputStream<O>,
+    stderr: OutputStream<E>,
 }
 
 impl<O: AsyncRead + Unpin, E: AsyncRead + Unpin> Streams<O, E> {

@@ -1,4 +1,4 @@
-//! What is kept of a stream: its beginning and its end, however much there is.
+//! Keeps the beginning and the end of a stream, however long it is.
 
 use std::collections::VecDeque;
 
@@ -9,14 +9,14 @@ use adjutant_core::gate::secrets;
 /// The beginning says what was run, the end says how it ended; what is between them is most likely to be
 /// repetition.
 #[derive(Debug)]
-pub struct Output {
+pub struct CapturedOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     bytes_max: usize,
     total: u64,
 }
 
-impl Output {
+impl CapturedOutput {
     /// Keeps at most `bytes_max` bytes, half of them from the beginning.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
@@ -36,13 +36,13 @@ impl Output {
         self.tail.drain(..over);
     }
 
-    /// How many bytes the stream had.
+    /// Returns the number of bytes of the stream.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// How many of them were dropped.
+    /// Returns the number of bytes that were dropped.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.total - self.head.len() as u64 - self.tail.len() as u64
@@ -75,7 +75,7 @@ mod tests {
 
     #[track_caller]
     fn check(bytes_max: usize, pieces: &[&str], expected: &str, dropped: u64) {
-        let mut output = Output::new(bytes_max);
+        let mut output = CapturedOutput::new(bytes_max);
         pieces.iter().for_each(|piece| output.push(piece.as_bytes()));
         assert_eq!((output.text().as_str(), output.dropped()), (expected, dropped));
     }

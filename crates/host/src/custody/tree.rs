@@ -16,13 +16,13 @@ use tokio::process::Child;
 
 /// The environment variable that marks a command's processes.
 pub(super) const TAG_NAME: &str = "CUSTODY_TAG";
-/// How often processes are looked for and killed before we give up on one that can't die (in the kernel).
+/// Number of rounds of looking for processes and killing them before we give up on one that can't die (in the kernel).
 const ROUNDS_MAX: usize = 40;
 /// The bytes of a process's state that are read: all of it, since it has fifty numbers and a short name.
 const STAT_BYTES_MAX: usize = 4096;
-/// How much of an environment is read at once, in bytes: more than nearly all have.
+/// Number of bytes of an environment read at once: more than nearly all have.
 const ENVIRONMENT_PIECE: usize = 128 << 10;
-/// How long a killed process gets to be gone before it is looked for again.
+/// Time for a killed process to be gone before it is looked for again.
 const ROUND: Duration = Duration::from_millis(5);
 
 /// Marks one command's processes, unlike any other's.
@@ -47,9 +47,9 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
 }
 
 /// A running command's processes. Dropping it kills them.
-pub(super) struct Tree {
+pub(super) struct ProcessTree {
     leader: Pid,
-    /// When the leader began: what is older is not its child, and need not be looked at closely.
+    /// The time the leader began. Older processes are not its children, and need not be looked at closely.
     since: u64,
     tag: Tag,
     killed: BTreeSet<i32>,
@@ -58,7 +58,7 @@ pub(super) struct Tree {
     _alive: std::sync::mpsc::Sender<()>,
 }
 
-impl Tree {
+impl ProcessTree {
     pub(super) fn of(child: &Child, tag: Tag, alive: std::sync::mpsc::Sender<()>) -> Option<Self> {
         let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()))?;
         let since = process(leader.as_raw_pid()).map_or(0, |process| process.started);
@@ -175,14 +175,14 @@ impl Tree {
     }
 }
 
-/// What was found of a command's processes.
+/// The processes of a command that were found.
 struct Members {
     found: Vec<Process>,
-    /// Whether an adopted orphan could not be told, so that it has to be looked at again.
+    /// True if some adopted orphan could not be identified, so that it has to be looked at again.
     is_unsure: bool,
 }
 
-/// What a process's environment says of whose it is.
+/// Presence of the command's mark in a process's environment.
 enum Mark {
     Ours,
     Absent,
@@ -190,7 +190,7 @@ enum Mark {
     Hidden,
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         if !self.is_over {
             for _ in 0..ROUNDS_MAX {
@@ -233,7 +233,7 @@ struct Process {
     parent: i32,
     group: i32,
     session: i32,
-    /// When it began, in ticks since the system did.
+    /// The time it began, in ticks since the system did.
     started: u64,
 }
 

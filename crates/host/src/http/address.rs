@@ -1,4 +1,4 @@
-//! Which addresses are out on the internet, and which are inside.
+//! Tells addresses on the internet from those inside.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,11 +6,11 @@ use reqwest::Url;
 
 use super::plain_host;
 
-/// Whether an address belongs to the public internet.
+/// Returns true if an address belongs to the public internet.
 ///
-/// Everything that the registries of special-purpose addresses (RFC 6890 and its successors) reserve is not:
-/// loopback, private and link-local networks (the cloud's metadata service is one), carrier-grade NAT, test
-/// networks, multicast. An IPv6 address that carries an IPv4 one is judged by that one.
+/// Addresses that the registries of special-purpose addresses (RFC 6890 and its successors) reserve don't belong to it:
+/// loopback, private and link-local networks (the cloud's metadata service is one), carrier-grade NAT, test networks,
+/// multicast. An IPv6 address that carries an IPv4 one is judged by that one.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -19,10 +19,10 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Whether the host of a web address is the own machine or network, as far as its name or number says so:
-/// `localhost`, a private address, a name without a dot, or one under a domain that is reserved for networks of
-/// one's own (`.localhost`, `.local`, `.internal`, `.home.arpa`; RFC 6761, 6762 and 8375, and ICANN for
-/// `.internal`). Nothing is resolved.
+/// Returns true if the host of a web address is this machine or in a local network, as far as its name or number says
+/// so: `localhost`, a private address, a name without a dot, or one under a domain that is reserved for networks of
+/// one's own (`.localhost`, `.local`, `.internal`, `.home.arpa`; RFC 6761, 6762 and 8375, and ICANN for `.internal`).
+/// Nothing is resolved.
 #[must_use]
 pub fn is_local(url: &str) -> bool {
     let Some(host) = Url::parse(url).ok().and_then(|url| plain_host(&url)) else { return false };

@@ -1,4 +1,4 @@
-//! Which answers are text.
+//! Tells answers that are text from all others.
 //!
 //! An agent reads text. Anything else would only fill its window, and the journal, with bytes that nobody can
 //! judge; so it is refused by its content type before it is read.
@@ -31,7 +31,7 @@ const TEXT_TYPES: [&str; 18] = [
     "application/x-www-form-urlencoded",
 ];
 
-/// How many of a body's first bytes are looked at where nothing says what it is.
+/// Number of a body's first bytes that are looked at where no content type is given.
 const LOOKED_AT_BYTES: usize = 4096;
 
 /// Refuses an answer that says it is no text, or that is still packed in a way that isn't undone here.

@@ -35,16 +35,16 @@ pub enum HostRule {
     Exact {
         /// Its name or address as addresses are compared: in lower case, a name beyond ASCII in its ASCII form.
         host: String,
-        /// Whether it may have a private address.
+        /// True if it may have a private address.
         private: bool,
-        /// Whether it may be spoken to by plain `http`.
+        /// True if it may be spoken to by plain `http`.
         plain: bool,
     },
     /// A host and everything under it.
     Under(String),
 }
 
-/// Why a list of hosts can't be used.
+/// Reason why a list of hosts can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct BadHosts(pub String);
@@ -72,7 +72,7 @@ impl Hosts {
         }
     }
 
-    /// Whether `host` (lower case, without brackets and final dot) may be reached.
+    /// Returns true if `host` (lower case, without brackets and final dot) may be reached.
     #[must_use]
     pub fn allows(&self, host: &str) -> bool {
         match self {
@@ -119,25 +119,25 @@ impl Hosts {
         }
     }
 
-    /// Whether `host` is listed by its very name, so that any of its ports may be spoken to.
+    /// Returns true if `host` is listed by its exact name, so that any of its ports may be spoken to.
     #[must_use]
     pub fn names(&self, host: &str) -> bool {
         self.exact(host, |_, _| true)
     }
 
-    /// Whether `host` may be spoken to by plain `http`.
+    /// Returns true if `host` may be spoken to by plain `http`.
     #[must_use]
     pub fn allows_plain(&self, host: &str) -> bool {
         self.exact(host, |_, plain| plain)
     }
 
-    /// Whether `host` may have a private or local address.
+    /// Returns true if `host` may have a private or local address.
     #[must_use]
     pub fn allows_private(&self, host: &str) -> bool {
         self.exact(host, |private, _| private)
     }
 
-    /// Whether an entry is this very host, and is what `wanted` says of its two words.
+    /// Returns true if an entry is exactly this host, and `wanted` accepts its `private` and `plain`.
     fn exact(&self, wanted_host: &str, wanted: impl Fn(bool, bool) -> bool) -> bool {
         let Self::Listed(rules) = self else { return false };
         rules.iter().any(|rule| match rule {
@@ -146,7 +146,7 @@ impl Hosts {
         })
     }
 
-    /// What is wrong with the list, to be put behind a refusal; empty if nothing is.
+    /// Returns the fault of the list, to be put behind a refusal; empty if the list can be used.
     pub(super) fn trouble(&self) -> String {
         match self {
             Self::Any | Self::Listed(_) => String::new(),

@@ -56,15 +56,15 @@ pub struct Request {
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: Option<String>,
-    /// How long everything may take.
+    /// The longest the whole exchange may take.
     pub timeout: Duration,
     /// The most bytes of the answer's body that are read, after decompression.
     pub bytes_max: usize,
-    /// What the body may be.
+    /// The kind of body that is accepted.
     pub body_kind: BodyKind,
 }
 
-/// What an answer's body may be. One that is something else is not read.
+/// The kind of body that is accepted. A body of another kind is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyKind {
     /// Anything.
@@ -82,11 +82,11 @@ pub struct Response {
     pub headers: BTreeMap<String, String>,
     /// The body's first bytes.
     pub body: Vec<u8>,
-    /// Whether there were more.
+    /// True if there were more.
     pub truncated: bool,
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug, Error)]
 pub enum FetchError {
     /// The address can't be read.
@@ -98,7 +98,7 @@ pub enum FetchError {
     /// The method or a header can't be sent.
     #[error("{what} can't be sent")]
     InvalidRequest {
-        /// Which part.
+        /// The part that can't be sent.
         what: String,
     },
     /// Not `https`, and not `http` to a host that is listed for it.
@@ -135,7 +135,7 @@ pub enum FetchError {
         host: String,
         /// The status.
         status: u16,
-        /// What it is instead, with its content type.
+        /// The kind of body it is instead, with its content type.
         what: String,
     },
     /// The host list doesn't have it.
@@ -161,7 +161,7 @@ pub enum FetchError {
     /// It was cancelled.
     #[error("the request was cancelled")]
     Cancelled {
-        /// What had been read of the body.
+        /// The bytes of the body that had been read.
         partial: Vec<u8>,
     },
     /// The exchange failed.
@@ -169,7 +169,7 @@ pub enum FetchError {
     Failed {
         /// The host.
         host: String,
-        /// Why, with causes.
+        /// The error, with its causes.
         why: String,
     },
 }
@@ -224,9 +224,8 @@ impl HttpClient {
     /// A client that goes where `hosts` allows, through the operator's `proxies` where they are for the
     /// scheme and don't except the host.
     ///
-    /// What a proxy connects to is the proxy's word: names are resolved there, and nothing here can check the
-    /// address. So this is for hosts that the operator chose, not for those that an agent names. A proxy may
-    /// have a private address.
+    /// The address that a proxy connects to can't be checked here: names are resolved at the proxy. So this is for
+    /// hosts that the operator chose, not for those that an agent names. A proxy may have a private address.
     ///
     /// # Errors
     ///
@@ -241,7 +240,7 @@ impl HttpClient {
     /// # Errors
     ///
     /// [`NoClient`] if the system's certificates can't be used.
-    pub fn with_lookup(hosts: Hosts, proxies: Proxies, lookup: Lookup) -> Result<Self, NoClient> {
+    pub fn with_lookup(hosts: Hosts, proxies: Proxies, lookup: HostLookup) -> Result<Self, NoClient> {
         Self::built(hosts, proxies, lookup, |building| building)
     }
 
@@ -257,7 +256,7 @@ impl HttpClient {
     fn built(
         hosts: Hosts,
         proxies: Proxies,
-        lookup: Lookup,
+        lookup: HostLookup,
         spoken: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
     ) -> Result<Self, NoClient> {
         install_provider();
@@ -323,7 +322,7 @@ impl HttpClient {
         }
     }
 
-    async fn exchange(&self, request: &Request, body: &mut Vec<u8>) -> Result<Head, FetchError> {
+    async fn exchange(&self, request: &Request, body: &mut Vec<u8>) -> Result<ResponseHead, FetchError> {
         let mut hop = Hop::first(request)?;
         for _ in 0..=REDIRECTS_MAX {
             let (host, mut response) = self.send(&hop).await?;
@@ -350,7 +349,7 @@ impl HttpClient {
             if request.body_kind == BodyKind::Text {
                 content::check_body(&host, response.status(), body)?;
             }
-            return Ok(Head { status: response.status(), headers: listed(response.headers()), truncated });
+            return Ok(ResponseHead { status: response.status(), headers: listed(response.headers()), truncated });
         }
         Err(FetchError::Redirects(format!("more than {REDIRECTS_MAX} redirects")))
     }
@@ -402,7 +401,7 @@ impl HttpClient {
     }
 }
 
-struct Head {
+struct ResponseHead {
     status: StatusCode,
     headers: BTreeMap<String, String>,
     truncated: bool,
@@ -511,17 +510,17 @@ fn sources<'e>(error: &'e reqwest::Error) -> impl Iterator<Item = &'e (dyn std::
 struct GuardedResolver {
     hosts: Arc<Hosts>,
     proxies: Vec<String>,
-    lookup: Lookup,
+    lookup: HostLookup,
 }
 
 /// Asks for the addresses of a name.
-pub type Lookup = Arc<dyn Fn(String) -> Looking + Send + Sync>;
+pub type HostLookup = Arc<dyn Fn(String) -> Looking + Send + Sync>;
 
-/// The answer to a [`Lookup`].
+/// The answer to a [`HostLookup`].
 pub type Looking = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// The system's own look-up.
-fn system_lookup() -> Lookup {
+fn system_lookup() -> HostLookup {
     Arc::new(|host| {
         Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect()) })
     })

@@ -1,7 +1,7 @@
 //! The proxies that an operator has, for requests to model APIs.
 //!
-//! In: a look-up of variables, since nothing here reads the environment. Out: what a client is told.
-//! Which host is excepted is matched by reqwest, not here.
+//! In: a look-up of variables, since nothing here reads the environment. Out: a client's settings. The hosts that
+//! bypass a proxy are matched by reqwest, not here.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::plain_host;
 
-/// Which proxy requests go through, by the scheme of what is asked for. The default is none.
+/// The proxies that requests go through, by the scheme of the requested address. The default is no proxy.
 ///
 /// `Debug` and every error leave out the user and the password of a proxy.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -27,8 +27,7 @@ struct Via {
     variable: &'static str,
 }
 
-/// Why a variable names no proxy that can be used. Says nothing of its value but the scheme, since the rest
-/// may hold a password.
+/// Reason why a variable's proxy can't be used. Names only the scheme of its value, since the rest may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadProxy {
     /// It is no web address.
@@ -92,7 +91,7 @@ impl Proxies {
         passwords
     }
 
-    /// What is said behind a failed exchange with something of `scheme`; empty if it has no proxy.
+    /// Returns the note about the proxy behind a failed exchange by `scheme`; empty if it has no proxy.
     pub(super) fn said(&self, scheme: &str) -> String {
         let via = match scheme {
             "http" => self.http.as_ref(),
@@ -143,7 +142,7 @@ fn via(variable: &'static str, value: &str) -> Result<Via, BadProxy> {
     Ok(Via { url, variable })
 }
 
-/// Where a proxy is, and nothing else of its address.
+/// Returns the place of a proxy, and nothing else of its address.
 fn bare(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
@@ -176,7 +175,7 @@ mod tests {
         })
     }
 
-    /// Which proxies stand for `http` and `https`.
+    /// Checks which proxies are used for `http` and `https`.
     #[track_caller]
     fn check(variables: &[(&str, &str)], http: Option<&str>, https: Option<&str>) {
         let proxies = read(variables).unwrap();

@@ -18,10 +18,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::workdir::name::{name_of, text_of};
 
-/// How long git may take for one thing: far longer than it needs for the most that is handed to it.
+/// The longest git may take for one thing: far longer than it needs for the most that is handed to it.
 const TIME_MAX: Duration = Duration::from_secs(120);
 
-/// What holds whatever the repository says.
+/// Settings that hold whatever the repository's say.
 const SETTINGS: [&str; 11] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -99,7 +99,8 @@ impl Git {
         &self.git_dir
     }
 
-    /// What git has or would take below `paths`, relative to the workdir; a repository within ends with `/`.
+    /// Returns the paths that git has or would take below `paths`, relative to the workdir; a repository within ends
+    /// with `/`.
     ///
     /// # Errors
     ///
@@ -108,8 +109,8 @@ impl Git {
         self.list(&["--cached", "--others", "--exclude-standard"], paths)
     }
 
-    /// What git ignores below `paths`. Without `in_full` a folder that is ignored stands for all below it and
-    /// ends with `/`.
+    /// Returns the paths that git ignores below `paths`. Without `in_full` a folder that is ignored stands for all
+    /// below it and ends with `/`.
     ///
     /// # Errors
     ///
@@ -170,7 +171,7 @@ impl Git {
     }
 }
 
-/// What a commit is made of, while it is handed over.
+/// A commit whose files are being handed over.
 pub(super) struct Importing<'a> {
     stdin: &'a mut dyn Write,
 }
@@ -242,7 +243,7 @@ fn with_values(told: &[u8]) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-/// What is checked out in `workdir`: the branch's name, if there is one, and the commit, such as `main at
+/// Returns the branch, if there is one, and the commit that are checked out in `workdir`, such as `main at
 /// 1a2b3c4d5e6f`; `None` where there is no repository, or nothing that git can read.
 #[must_use]
 pub fn head(workdir: &Path) -> Option<String> {
@@ -263,8 +264,9 @@ pub fn head(workdir: &Path) -> Option<String> {
     }
 }
 
-/// Whether git, which looks for `.git` in a folder and all above it, may find a repository from `folder`. It need not
-/// be asked where it would not: this is done before every turn, and starting a program takes a hundred times as long.
+/// Returns true if git, which looks for `.git` in a folder and all above it, may find a repository from `folder`. Where
+/// it can't, git need not be asked: this is done before every turn, and starting a program takes a hundred times as
+/// long.
 fn may_be_in_one(folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     folder.ancestors().any(|folder| match folder.join(".git").symlink_metadata() {

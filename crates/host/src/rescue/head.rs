@@ -1,6 +1,7 @@
-//! What is checked out in a workdir, read from git's files: cheap enough to look before each step.
+//! Reads the branch and commit that are checked out in a workdir from git's files: cheap enough to look before each
+//! step.
 //!
-//! Nothing of the run is at work meanwhile. Repositories that keep their references otherwise are told as none.
+//! Nothing of the run is at work meanwhile. A repository that stores its references in another way counts as none.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The most that is read of a file of git's: 16 MiB, a hundred thousand packed references.
 const BYTES_MAX: u64 = 16 << 20;
-/// How many letters of a commit are told.
+/// Number of digits of a commit that are shown.
 const COMMIT_LEN: usize = 12;
 
 /// The branch and commit that are checked out in the repository of `workdir`; `None` if there is no repository, or if
@@ -48,7 +49,7 @@ fn shortened(text: &str) -> Option<String> {
     (commit.len() == COMMIT_LEN).then_some(commit)
 }
 
-/// What a plain file says; a pipe in its place is not waited for.
+/// Reads a plain file; a pipe in its place is not waited for.
 fn text(path: &Path) -> Option<String> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;

@@ -11,29 +11,29 @@ use adjutant_core::gate::rescue::Extent;
 use adjutant_core::tool::content_hash;
 
 use super::git::{Git, Importing};
-use super::listing::{Listing, list};
-use super::manifest::{self, Entry, Manifest, Store, Touched};
+use super::listing::{ExtentListing, list};
+use super::manifest::{self, Manifest, RescueEntry, Store, Touched};
 use super::{COPY_BYTES_MAX, COPY_FILES_MAX, FILE_BYTES_MAX, GIT_BYTES_MAX, GIT_FILES_MAX, Rescues};
 use crate::removal::remove_tree;
 use crate::workdir::{Kind, WholeFile, Workdir, kept_path};
 
-/// What a rescue is made for.
+/// The occasion of a rescue.
 #[derive(Debug, Clone, Copy)]
 pub struct Occasion<'a> {
     /// Its name: letters, digits, `-`, `_` and `.`.
     pub name: &'a str,
-    /// What is about to happen: a tool's name, or `undo`.
+    /// The act that is about to happen: a tool's name, or `undo`.
     pub before: &'a str,
-    /// Whether it is on record even if there is nothing to keep: that nothing was there.
+    /// True if it is recorded even if there is nothing to keep: the record then says that nothing was there.
     pub even_if_empty: bool,
 }
 
 /// A rescue that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptRescue {
     /// Its folder.
     pub folder: PathBuf,
-    /// What it holds.
+    /// Its manifest.
     pub manifest: Manifest,
 }
 
@@ -44,7 +44,7 @@ impl Rescues {
     /// # Errors
     ///
     /// If our home can't be written to. A repository that git can't work with is copied instead.
-    pub fn keep(&self, workdir: &Workdir, extent: &Extent, occasion: Occasion<'_>) -> io::Result<Option<Kept>> {
+    pub fn keep(&self, workdir: &Workdir, extent: &Extent, occasion: Occasion<'_>) -> io::Result<Option<KeptRescue>> {
         let home = self.home.canonicalize().unwrap_or_else(|_| self.home.clone());
         let except = home.strip_prefix(workdir.root()).ok().and_then(Path::to_str).filter(|path| !path.is_empty());
         let git = Git::around(workdir.root());
@@ -58,11 +58,11 @@ impl Rescues {
         }
         match self.make(workdir, git.as_ref(), listing, extent, occasion) {
             // A repository that takes no commit: on a disk of its own that is full, owned by another, damaged.
-            Err(Failed::Git) => {
+            Err(RescueFailure::Git) => {
                 let listing = list(workdir, None, extent, except)?;
-                self.make(workdir, None, listing, extent, occasion).map(Some).map_err(Failed::into_error)
+                self.make(workdir, None, listing, extent, occasion).map(Some).map_err(RescueFailure::into_error)
             }
-            made => made.map(Some).map_err(Failed::into_error),
+            made => made.map(Some).map_err(RescueFailure::into_error),
         }
     }
 
@@ -75,7 +75,7 @@ impl Rescues {
     pub fn note_end(&self, workdir: &Workdir, name: &str) -> io::Result<()> {
         let folder = self.folder().join(name);
         let manifest = Manifest::read(&folder)?;
-        let now = |entry: &Entry| kept_path(&entry.path).and_then(|path| workdir.stamp(&path));
+        let now = |entry: &RescueEntry| kept_path(&entry.path).and_then(|path| workdir.stamp(&path));
         let touched = manifest.entries.iter().filter(|entry| entry.stamp.is_none() || entry.stamp != now(entry));
         Touched { paths: touched.map(|entry| entry.path.clone()).collect() }.write(&folder)
     }
@@ -94,10 +94,10 @@ impl Rescues {
         &self,
         workdir: &Workdir,
         git: Option<&Git>,
-        listing: Listing,
+        listing: ExtentListing,
         extent: &Extent,
         occasion: Occasion<'_>,
-    ) -> Result<Kept, Failed> {
+    ) -> Result<KeptRescue, RescueFailure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let made_at_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let root = workdir.root().to_string_lossy().into_owned();
@@ -116,7 +116,7 @@ impl Rescues {
         let store = match git {
             // What is kept has to outlive the call, and so lies outside of what the call may destroy.
             Some(_) if may_reach_git(extent) => {
-                Some(Git::store(workdir.root(), &self.folder().join(STORE)).map_err(|_| Failed::Git)?)
+                Some(Git::store(workdir.root(), &self.folder().join(STORE)).map_err(|_| RescueFailure::Git)?)
             }
             Some(_) | None => None,
         };
@@ -127,7 +127,7 @@ impl Rescues {
                 hand_to_git(workdir, &listing.for_git, importing, &mut manifest);
                 Ok(())
             });
-            manifest.commit = Some(commit.map_err(|_| Failed::Git)?);
+            manifest.commit = Some(commit.map_err(|_| RescueFailure::Git)?);
             manifest.git_dir = git.dir().to_str().map(str::to_owned);
             manifest.reference = Some(reference);
         }
@@ -143,25 +143,25 @@ impl Rescues {
         remove(&folder)?;
         fs::rename(&unfinished, &folder)?;
         File::open(self.folder())?.sync_all()?;
-        Ok(Kept { folder, manifest })
+        Ok(KeptRescue { folder, manifest })
     }
 }
 
-/// Why a rescue was not made.
-enum Failed {
+/// Reason why a rescue was not made.
+enum RescueFailure {
     /// Git did not take it: it can be copied instead.
     Git,
     /// Our own home can't be written to.
     Home(io::Error),
 }
 
-impl From<io::Error> for Failed {
+impl From<io::Error> for RescueFailure {
     fn from(error: io::Error) -> Self {
         Self::Home(error)
     }
 }
 
-impl Failed {
+impl RescueFailure {
     fn into_error(self) -> io::Error {
         match self {
             Self::Git => io::Error::other("git failed"),
@@ -173,7 +173,8 @@ impl Failed {
 /// The repository of a run for what has to outlive its calls, in the folder of its rescues.
 const STORE: &str = "store.git";
 
-/// Whether what is kept for `extent` can't lie in the repository: the call may destroy that, or can't be read.
+/// Returns true if the copies for `extent` can't lie in the repository: the call may destroy the repository, or can't
+/// be read.
 fn may_reach_git(extent: &Extent) -> bool {
     let reaches = |path: &String| path == "." || path.split('/').any(|name| name.eq_ignore_ascii_case(".git"));
     match extent {
@@ -199,12 +200,12 @@ fn add_folders(workdir: &Workdir, extent: &Extent, manifest: &mut Manifest) {
         let mode = workdir.mode(&kept_path(folder)?).ok()?;
         Some(no_file(folder, mode, Store::Folder))
     };
-    let entries: Vec<Entry> = new.filter_map(entry_of).collect();
+    let entries: Vec<RescueEntry> = new.filter_map(entry_of).collect();
     manifest.entries.extend(entries);
 }
 
-/// What is there at a path, read whole.
-enum Found {
+/// The thing at a path, read whole.
+enum PathSnapshot {
     File(WholeFile),
     Link(String),
     EmptyFolder { mode: u32 },
@@ -213,22 +214,24 @@ enum Found {
     Unkept,
 }
 
-fn look(workdir: &Workdir, path: &str) -> Found {
-    let Some(path) = kept_path(path) else { return Found::Unkept };
+fn look(workdir: &Workdir, path: &str) -> PathSnapshot {
+    let Some(path) = kept_path(path) else { return PathSnapshot::Unkept };
     match workdir.kind(&path) {
         Ok(Some(Kind::File { bytes, .. })) if bytes <= FILE_BYTES_MAX => {
             match workdir.read_whole(&path, FILE_BYTES_MAX) {
-                Ok(Some(file)) => Found::File(file),
-                Ok(None) | Err(_) => Found::Unkept,
+                Ok(Some(file)) => PathSnapshot::File(file),
+                Ok(None) | Err(_) => PathSnapshot::Unkept,
             }
         }
-        Ok(Some(Kind::Link)) => workdir.read_link(&path).map_or(Found::Unkept, Found::Link),
-        Ok(Some(Kind::Folder)) => workdir.mode(&path).map_or(Found::Unkept, |mode| Found::EmptyFolder { mode }),
-        Ok(Some(Kind::Special)) if workdir.is_pipe(&path) => {
-            workdir.mode(&path).map_or(Found::Unkept, |mode| Found::Pipe { mode })
+        Ok(Some(Kind::Link)) => workdir.read_link(&path).map_or(PathSnapshot::Unkept, PathSnapshot::Link),
+        Ok(Some(Kind::Folder)) => {
+            workdir.mode(&path).map_or(PathSnapshot::Unkept, |mode| PathSnapshot::EmptyFolder { mode })
         }
-        Ok(None) => Found::Gone,
-        Ok(Some(Kind::File { .. } | Kind::Special)) | Err(_) => Found::Unkept,
+        Ok(Some(Kind::Special)) if workdir.is_pipe(&path) => {
+            workdir.mode(&path).map_or(PathSnapshot::Unkept, |mode| PathSnapshot::Pipe { mode })
+        }
+        Ok(None) => PathSnapshot::Gone,
+        Ok(Some(Kind::File { .. } | Kind::Special)) | Err(_) => PathSnapshot::Unkept,
     }
 }
 
@@ -237,7 +240,7 @@ fn hand_to_git(workdir: &Workdir, paths: &[String], importing: &mut Importing<'_
     let (mut files, mut bytes) = (0, 0);
     for path in paths {
         match look(workdir, path) {
-            Found::File(file) => {
+            PathSnapshot::File(file) => {
                 let size = file.content.len() as u64;
                 let fits = files < GIT_FILES_MAX && bytes + size <= GIT_BYTES_MAX;
                 if fits && importing.file(path, file.mode, &file.content).is_ok() {
@@ -247,9 +250,9 @@ fn hand_to_git(workdir: &Workdir, paths: &[String], importing: &mut Importing<'_
                     manifest.left_out.push(path.clone());
                 }
             }
-            Found::Link(to) => manifest.entries.push(no_file(path, 0, Store::Link(to))),
-            Found::EmptyFolder { .. } | Found::Pipe { .. } | Found::Gone => {}
-            Found::Unkept => manifest.left_out.push(path.clone()),
+            PathSnapshot::Link(to) => manifest.entries.push(no_file(path, 0, Store::Link(to))),
+            PathSnapshot::EmptyFolder { .. } | PathSnapshot::Pipe { .. } | PathSnapshot::Gone => {}
+            PathSnapshot::Unkept => manifest.left_out.push(path.clone()),
         }
     }
 }
@@ -259,7 +262,7 @@ fn copy(workdir: &Workdir, paths: &[String], folder: &Path, manifest: &mut Manif
     let (mut files, mut bytes) = (0, 0);
     for path in paths {
         match look(workdir, path) {
-            Found::File(file) => {
+            PathSnapshot::File(file) => {
                 let size = file.content.len() as u64;
                 if files >= COPY_FILES_MAX || bytes + size > COPY_BYTES_MAX {
                     manifest.left_out.push(path.clone());
@@ -269,19 +272,19 @@ fn copy(workdir: &Workdir, paths: &[String], folder: &Path, manifest: &mut Manif
                 fs::write(folder.join(files.to_string()), &file.content)?;
                 manifest.entries.push(entry(path, &file, Store::Copy(files)));
             }
-            Found::Link(to) => manifest.entries.push(no_file(path, 0, Store::Link(to))),
-            Found::EmptyFolder { mode } => manifest.entries.push(no_file(path, mode, Store::Folder)),
-            Found::Pipe { mode } => manifest.entries.push(no_file(path, mode, Store::Pipe)),
-            Found::Gone => {}
-            Found::Unkept => manifest.left_out.push(path.clone()),
+            PathSnapshot::Link(to) => manifest.entries.push(no_file(path, 0, Store::Link(to))),
+            PathSnapshot::EmptyFolder { mode } => manifest.entries.push(no_file(path, mode, Store::Folder)),
+            PathSnapshot::Pipe { mode } => manifest.entries.push(no_file(path, mode, Store::Pipe)),
+            PathSnapshot::Gone => {}
+            PathSnapshot::Unkept => manifest.left_out.push(path.clone()),
         }
     }
     Ok(())
 }
 
-fn entry(path: &str, file: &WholeFile, store: Store) -> Entry {
+fn entry(path: &str, file: &WholeFile, store: Store) -> RescueEntry {
     let hex = |value: &Vec<u8>| value.iter().map(|byte| format!("{byte:02x}")).collect();
-    Entry {
+    RescueEntry {
         hash: Some(content_hash(&file.content)),
         bytes: file.content.len() as u64,
         attributes: file.attributes.iter().map(|(name, value)| (name.clone(), hex(value))).collect(),
@@ -290,8 +293,8 @@ fn entry(path: &str, file: &WholeFile, store: Store) -> Entry {
     }
 }
 
-fn no_file(path: &str, mode: u32, store: Store) -> Entry {
-    Entry {
+fn no_file(path: &str, mode: u32, store: Store) -> RescueEntry {
+    RescueEntry {
         path: path.to_owned(),
         mode,
         hash: None,

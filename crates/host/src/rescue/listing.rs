@@ -1,4 +1,4 @@
-//! What belongs to an extent of the workdir, and where each of it is to be kept.
+//! Lists the files of an extent of the workdir, and where each is to be kept.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,16 +11,16 @@ use crate::workdir::{Kind, WorkPath, Workdir, kept_path};
 /// The most entries of folders that are looked at: what lies beyond is neither kept nor named.
 const LOOKED_AT_MAX: usize = 200_000;
 
-/// What is there, by path.
+/// The paths of an extent.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct ExtentListing {
     /// Files and links for git.
     pub(super) for_git: Vec<String>,
     /// Files, links and empty folders to be copied.
     pub(super) to_copy: Vec<String>,
-    /// What is not kept at all; folders end with `/`.
+    /// Paths that are not kept at all; folders end with `/`.
     pub(super) left_out: Vec<String>,
-    /// Whether all that is there is in one of these lists.
+    /// True if everything that is there is in one of these lists.
     pub(super) is_complete: bool,
 }
 
@@ -32,14 +32,19 @@ pub(super) struct Listing {
 /// # Errors
 ///
 /// If git fails.
-pub(super) fn list(workdir: &Workdir, git: Option<&Git>, extent: &Extent, except: Option<&str>) -> io::Result<Listing> {
+pub(super) fn list(
+    workdir: &Workdir,
+    git: Option<&Git>,
+    extent: &Extent,
+    except: Option<&str>,
+) -> io::Result<ExtentListing> {
     let all = [".".to_owned()];
     let paths: &[String] = match extent {
         Extent::Whole => &all,
         Extent::Paths(paths) => paths,
     };
-    let mut listing = Listing { is_complete: true, ..Listing::default() };
-    let mut walk = Walk { workdir, except, left: LOOKED_AT_MAX };
+    let mut listing = ExtentListing { is_complete: true, ..ExtentListing::default() };
+    let mut walk = ExtentWalk { workdir, except, left: LOOKED_AT_MAX };
     let Some(git) = git else {
         for path in paths {
             walk.below(path, &mut listing);
@@ -88,13 +93,13 @@ fn kind(workdir: &Workdir, path: &str) -> Option<Kind> {
 }
 
 /// Walks through folders, not through links.
-struct Walk<'a> {
+struct ExtentWalk<'a> {
     workdir: &'a Workdir,
     except: Option<&'a str>,
     left: usize,
 }
 
-impl Walk<'_> {
+impl ExtentWalk<'_> {
     fn is_excepted(&self, path: &str) -> bool {
         let below =
             |except: &str| path.strip_prefix(except).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -102,7 +107,7 @@ impl Walk<'_> {
     }
 
     /// Lists `path` and what lies below it, in order.
-    fn below(&mut self, path: &str, listing: &mut Listing) {
+    fn below(&mut self, path: &str, listing: &mut ExtentListing) {
         let Some(from) = kept_path(path) else {
             listing.is_complete = false;
             return;
@@ -124,9 +129,9 @@ impl Walk<'_> {
     }
 
     /// Lists the empty folders, pipes and sockets below `path`.
-    fn unknown_to_git(&mut self, path: &str, listing: &mut Listing) {
+    fn unknown_to_git(&mut self, path: &str, listing: &mut ExtentListing) {
         let left = self.left;
-        let mut all = Listing::default();
+        let mut all = ExtentListing::default();
         self.below(path, &mut all);
         self.left = left;
         let kind = |path: &String| kept_path(path).and_then(|path| self.workdir.kind(&path).ok().flatten());
@@ -135,7 +140,7 @@ impl Walk<'_> {
         listing.left_out.extend(all.left_out.into_iter().filter(|path| !path.ends_with('/')));
     }
 
-    fn enter(&mut self, folder: &WorkPath, open: &mut Vec<WorkPath>, listing: &mut Listing) {
+    fn enter(&mut self, folder: &WorkPath, open: &mut Vec<WorkPath>, listing: &mut ExtentListing) {
         let entries = match self.workdir.entries(folder) {
             Ok(entries) if entries.len() <= self.left => entries,
             Ok(_) | Err(_) => {

@@ -1,4 +1,4 @@
-//! What a rescue holds: one file, written last.
+//! The manifest of a rescue: one file, written last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,16 +11,16 @@ const VERSION: u32 = 1;
 /// The manifest's name in the folder of its rescue.
 pub(super) const FILE: &str = "manifest.json";
 
-/// What was kept, whence and where.
+/// The list of everything that was kept, with its origin and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of the format.
     pub version: u32,
     /// Its name, such as `call-3.1` or `undo-1`.
     pub name: String,
-    /// When it was made, in milliseconds since 1970.
+    /// The time it was made, in milliseconds since 1970.
     pub made_at_ms: u64,
-    /// What it was made before: a tool's name, or `undo`.
+    /// The act it was made before: a tool's name, or `undo`.
     pub before: String,
     /// The workdir.
     pub workdir: String,
@@ -37,17 +37,17 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// Everything that was kept.
-    pub entries: Vec<Entry>,
-    /// What was there and was not kept; a folder stands for all below it and ends with `/`.
+    pub entries: Vec<RescueEntry>,
+    /// Paths that were there and were not kept; a folder stands for all below it and ends with `/`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// Whether all that was there is in one of these two lists.
+    /// True if everything that was there is in one of these two lists.
     pub is_complete: bool,
 }
 
 /// One thing that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct RescueEntry {
     /// Its path, relative to the workdir.
     pub path: String,
     /// The permission bits of a file, folder or pipe, set-id and sticky among them; 0 for a link.
@@ -58,20 +58,20 @@ pub struct Entry {
     /// The bytes of a file.
     #[serde(default)]
     pub bytes: u64,
-    /// Where its content is.
+    /// The place of its content.
     pub store: Store,
     /// Its extended attributes, each value in hexadecimal digits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: BTreeMap<String, String>,
-    /// Whether it had other names (hard links): it comes back as a file of its own.
+    /// True if it had other names (hard links): it comes back as a file of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub had_other_names: bool,
-    /// What tells whether it was changed after it was kept.
+    /// Stamp that tells whether it was changed after it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<String>,
 }
 
-impl Entry {
+impl RescueEntry {
     /// Its extended attributes; one that can't be read back is left out.
     pub(super) fn attributes(&self) -> BTreeMap<String, Vec<u8>> {
         let bytes = |digits: &String| {
@@ -82,7 +82,7 @@ impl Entry {
     }
 }
 
-/// Where the content of an entry is.
+/// The place of an entry's content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Store {
@@ -98,7 +98,7 @@ pub enum Store {
     Pipe,
 }
 
-/// What had changed of a rescue's entries when the call that it was made before had ended.
+/// The entries of a rescue that had changed when the call it was made before had ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touched {
     /// The paths of those that the call changed, moved or deleted.
@@ -109,7 +109,7 @@ pub struct Touched {
 const TOUCHED: &str = "touched.json";
 
 impl Touched {
-    /// What the call of the rescue in `folder` touched; none if that is not on record.
+    /// Reads the paths that the call of the rescue in `folder` touched; `None` if they are not on record.
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&std::fs::read(folder.join(TOUCHED)).ok()?).ok()
@@ -154,7 +154,7 @@ impl Manifest {
         }
     }
 
-    /// How many files and links it holds, and how many bytes.
+    /// Returns the number of files and links it holds, and the number of bytes.
     #[must_use]
     pub fn size(&self) -> (u64, u64) {
         let files = self.entries.iter().filter(|entry| entry.store != Store::Folder);

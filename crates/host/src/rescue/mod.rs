@@ -1,10 +1,10 @@
 //! Keeps what a call may destroy, before it is carried out, and puts it back.
 //!
-//! In: the workdir and how much of it matters ([`Extent`](adjutant_core::gate::rescue::Extent)). Out: a *rescue*:
-//! a folder in our home with a manifest of every file that was kept. In a repository the content of what git
-//! knows, or would take, is a commit under a ref of ours; everything else is a copy beside the manifest, up to a
-//! limit, and what did not fit is counted and named. Before a call that may destroy the repository itself, the commit is in
-//! a repository of the run's own in our home. Neither the index of the repository nor its HEAD is touched.
+//! In: the workdir and how much of it matters ([`Extent`](adjutant_core::gate::rescue::Extent)). Out: a *rescue*: a
+//! folder in our home with a manifest of every file that was kept. In a repository the content of what git knows, or
+//! would take, is a commit under a ref of ours; everything else is a copy beside the manifest, up to a limit, and what
+//! did not fit is counted and named. Before a call that may destroy the repository itself, the commit is in a
+//! repository of the run's own in our home. Neither the index of the repository nor its HEAD is touched.
 //!
 //! A rescue is whole once its folder has its name: whoever is killed before leaves a folder that nobody reads.
 //! Restoring writes what was lost or changed and leaves alone what came later.
@@ -26,8 +26,8 @@ use std::path::{Path, PathBuf};
 
 pub use git::head;
 pub use head::checked_out;
-pub use keep::{Kept, Occasion};
-pub use manifest::{Entry, Manifest, Store, Touched};
+pub use keep::{KeptRescue, Occasion};
+pub use manifest::{Manifest, RescueEntry, Store, Touched};
 pub use restore::{Change, Difference, NotRestored, Plan, Reach, UNDO};
 
 /// The most bytes that are copied for one rescue: 64 MiB.
@@ -55,13 +55,13 @@ impl Rescues {
         Self { home: home.to_owned(), run: run.to_owned() }
     }
 
-    /// Where those of all runs are, each in a folder of the run's name.
+    /// Returns the folder of the rescues of all runs, each in a folder of the run's name.
     #[must_use]
     pub fn of_all(home: &Path) -> PathBuf {
         home.join("rescue")
     }
 
-    /// Where they are.
+    /// Returns the folder of this run's rescues.
     #[must_use]
     pub fn folder(&self) -> PathBuf {
         Self::of_all(&self.home).join(&self.run)

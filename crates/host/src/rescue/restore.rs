@@ -16,18 +16,18 @@ use serde::Serialize;
 use super::Rescues;
 use super::git::Git;
 use super::listing::list;
-use super::manifest::{Entry, Manifest, Store, Touched};
+use super::manifest::{Manifest, RescueEntry, Store, Touched};
 use crate::workdir::{Kind, WorkPath, Workdir, kept_path};
 
-/// What a rescue was made before that an undo made.
+/// The act that a rescue was made before if an undo made it.
 pub const UNDO: &str = "undo";
 
-/// What would be done to the workdir.
+/// The changes that an undo would make to the workdir.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// What differs, in the order in which it is undone.
+    /// The differences, in the order in which they are undone.
     pub differences: Vec<Difference>,
-    /// How much is as it was.
+    /// Number of entries that are as they were.
     pub unchanged: u64,
 }
 
@@ -36,11 +36,11 @@ pub struct Plan {
 pub struct Difference {
     /// Its path, relative to the workdir.
     pub path: String,
-    /// What is done about it.
+    /// The change that undoes it.
     pub change: Change,
 }
 
-/// What is done about a difference.
+/// The change that undoes a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -75,10 +75,11 @@ impl Plan {
     }
 }
 
-/// How much is undone.
+/// The extent of an undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach<'a> {
-    /// What the call changed. What came later stays, and so does what was changed later and the call left as it was.
+    /// Everything that the call changed. Files that came later stay, and so do later changes of files that the call
+    /// left as they were.
     Call,
     /// Everything: as it was, to the last file.
     Exact,
@@ -87,7 +88,7 @@ pub enum Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Whether `path` is asked for by its name.
+    /// Returns true if `path` is asked for by its name.
     fn names(self, path: &str) -> bool {
         let is_meant = |named: &String| {
             named == "."
@@ -102,16 +103,16 @@ impl Reach<'_> {
 pub struct NotRestored {
     /// Its path, relative to the workdir.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl Rescues {
-    /// What undoing to `manifest` would change, as far as `reach` goes.
+    /// Plans the changes of undoing to `manifest`, as far as `reach` goes.
     ///
     /// # Errors
     ///
-    /// If what is there can't be listed, or everything is asked for and the rescue does not know all that was there.
+    /// If the workdir can't be listed, or everything is asked for and the rescue does not know all that was there.
     pub fn plan(&self, workdir: &Workdir, manifest: &Manifest, reach: Reach<'_>) -> io::Result<Plan> {
         let mut differences = Vec::new();
         let came_later = if reach == Reach::Exact { self.came_later(workdir, manifest)? } else { BTreeSet::new() };
@@ -122,7 +123,7 @@ impl Rescues {
             Reach::Exact => true,
             Reach::Named(_) => reach.names(path),
         };
-        let is_meant = |entry: &&Entry| !matches!(reach, Reach::Named(_)) || reach.names(&entry.path);
+        let is_meant = |entry: &&RescueEntry| !matches!(reach, Reach::Named(_)) || reach.names(&entry.path);
         let mut unchanged = 0;
         for entry in manifest.entries.iter().filter(is_meant) {
             // What can't be looked at is tried, and named if that fails.
@@ -189,11 +190,11 @@ impl Rescues {
         Ok(())
     }
 
-    /// Carries out `plan`, each thing on its own; returns what could not be put back as it was. The plan can be made and
-    /// carried out again.
+    /// Carries out `plan`, each thing on its own; returns what could not be put back as it was. The plan can be made
+    /// and carried out again.
     #[must_use]
     pub fn restore(&self, workdir: &Workdir, manifest: &Manifest, plan: &Plan) -> Vec<NotRestored> {
-        let entries: BTreeMap<&str, &Entry> =
+        let entries: BTreeMap<&str, &RescueEntry> =
             manifest.entries.iter().map(|entry| (entry.path.as_str(), entry)).collect();
         let mut failed = Vec::new();
         let mut note = |path: &String, done: io::Result<Option<String>>| match done {
@@ -236,7 +237,7 @@ impl Rescues {
         workdir: &Workdir,
         at: &WorkPath,
         manifest: &Manifest,
-        entry: &Entry,
+        entry: &RescueEntry,
     ) -> io::Result<Option<String>> {
         let content = match &entry.store {
             Store::Folder => return workdir.create_folder(at, entry.mode).map(|()| None).map_err(explained),
@@ -288,8 +289,8 @@ fn clear(workdir: &Workdir, at: &WorkPath) -> io::Result<()> {
     }
 }
 
-/// What has to be done about `entry`; `came_later` will be gone by then.
-fn difference(workdir: &Workdir, entry: &Entry, came_later: &BTreeSet<String>) -> io::Result<Option<Change>> {
+/// Returns the change that undoes the difference at `entry`; `came_later` will be gone by then.
+fn difference(workdir: &Workdir, entry: &RescueEntry, came_later: &BTreeSet<String>) -> io::Result<Option<Change>> {
     let unusable = || io::Error::other("its path can't be used");
     let at = kept_path(&entry.path).ok_or_else(unusable)?;
     for (end, _) in entry.path.match_indices('/') {

@@ -1,4 +1,4 @@
-//! What was there is there again, byte for byte, and the repository has noticed nothing.
+//! Checks that an undo brings everything back, byte for byte, and that the repository is not affected.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,11 +8,11 @@ use super::*;
 use crate::workdir::Workdir;
 use adjutant_core::gate::rescue::Extent;
 
-struct Place {
+struct RescueFixture {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl RescueFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         for name in ["w", "home"] {
@@ -122,7 +122,7 @@ impl Place {
 
 #[test]
 fn everything_is_as_it_was_after_a_wipe() {
-    for place in [Place::new(), Place::repository()] {
+    for place in [RescueFixture::new(), RescueFixture::repository()] {
         place.fill();
         fs::create_dir(place.path("empty")).expect("a folder");
         let before = place.tree();
@@ -143,7 +143,7 @@ fn everything_is_as_it_was_after_a_wipe() {
 
 #[test]
 fn a_repository_keeps_untracked_and_changed_files_and_notices_nothing() {
-    let place = Place::repository();
+    let place = RescueFixture::repository();
     place.fill();
     place.write(".gitignore", b"*.env\ntarget/\n");
     place.write(".gitattributes", b"*.txt text eol=crlf\n");
@@ -175,7 +175,7 @@ fn a_repository_keeps_untracked_and_changed_files_and_notices_nothing() {
 
 #[test]
 fn a_named_folder_is_kept_even_if_it_is_ignored_and_nothing_else_is() {
-    let place = Place::repository();
+    let place = RescueFixture::repository();
     place.write(".gitignore", b"target/\n");
     place.write("target/deep/er", b"1");
     place.write("other", b"2");
@@ -189,7 +189,7 @@ fn a_named_folder_is_kept_even_if_it_is_ignored_and_nothing_else_is() {
 
 #[test]
 fn what_came_later_stays_unless_everything_is_to_be_as_it_was() {
-    for place in [Place::new(), Place::repository()] {
+    for place in [RescueFixture::new(), RescueFixture::repository()] {
         place.write("a", b"1");
         place.write("d/b", b"2");
         let before = place.tree();
@@ -211,7 +211,7 @@ fn what_came_later_stays_unless_everything_is_to_be_as_it_was() {
 
 #[test]
 fn modes_and_links_are_put_back_and_nothing_is_written_through_a_link() {
-    let place = Place::new();
+    let place = RescueFixture::new();
     place.fill();
     let before = place.tree();
     let manifest = place.keep(&Extent::Whole);
@@ -231,7 +231,7 @@ fn modes_and_links_are_put_back_and_nothing_is_written_through_a_link() {
 
 #[test]
 fn nothing_of_the_repository_runs() {
-    let place = Place::repository();
+    let place = RescueFixture::repository();
     let ran = place.folder.path().join("ran");
     let script = place.folder.path().join("run-me");
     fs::write(&script, format!("#!/bin/sh\ntouch {}\ncat\n", ran.display())).expect("written");
@@ -278,7 +278,7 @@ fn section(key: &str, value: &str) -> String {
 
 #[test]
 fn what_exceeds_the_limit_is_named_and_stays_in_an_exact_restore() {
-    let place = Place::new();
+    let place = RescueFixture::new();
     place.write("big", &vec![1; usize::try_from(FILE_BYTES_MAX).expect("a size") + 1]);
     place.write("small", b"1");
     let manifest = place.keep(&Extent::Whole);
@@ -290,7 +290,7 @@ fn what_exceeds_the_limit_is_named_and_stays_in_an_exact_restore() {
 
 #[test]
 fn a_home_within_the_workdir_is_not_kept_in_itself() {
-    let place = Place::new();
+    let place = RescueFixture::new();
     place.write("a", b"1");
     place.write(".adjutant/keys.toml", b"secret");
     let rescues = Rescues::of(&place.path(".adjutant"), "r");
@@ -304,7 +304,7 @@ fn a_home_within_the_workdir_is_not_kept_in_itself() {
 
 #[test]
 fn what_a_kill_left_unfinished_is_no_rescue_and_goes() {
-    let place = Place::new();
+    let place = RescueFixture::new();
     place.write("a", b"1");
     place.keep(&Extent::Whole);
     // As it stands just before it gets its name.
@@ -318,7 +318,7 @@ fn what_a_kill_left_unfinished_is_no_rescue_and_goes() {
 
 #[test]
 fn where_nothing_is_there_is_nothing_to_keep() {
-    for place in [Place::new(), Place::repository()] {
+    for place in [RescueFixture::new(), RescueFixture::repository()] {
         let occasion = Occasion { name: "call-1.1", before: "shell_exec", even_if_empty: false };
         let gone = Extent::Paths(vec!["gone".to_owned()]);
         assert_eq!(place.rescues().keep(&place.workdir(), &gone, occasion).expect("no failure"), None);
@@ -328,7 +328,7 @@ fn where_nothing_is_there_is_nothing_to_keep() {
 
 #[test]
 fn a_repository_within_the_repository_is_copied_with_its_history() {
-    let place = Place::repository();
+    let place = RescueFixture::repository();
     place.write("a", b"1");
     place.write("sub/b", b"2");
     let init = Command::new("git").args(["init", "-q"]).current_dir(place.path("sub")).status().expect("git runs");
@@ -342,7 +342,7 @@ fn a_repository_within_the_repository_is_copied_with_its_history() {
 
 #[test]
 fn a_damaged_copy_is_not_put_back() {
-    let place = Place::new();
+    let place = RescueFixture::new();
     place.write("a", b"1");
     let manifest = place.keep(&Extent::Whole);
     fs::write(place.rescues().folder().join("call-1.1/1"), "2").expect("written");
@@ -357,7 +357,7 @@ fn a_damaged_copy_is_not_put_back() {
 #[test]
 fn what_is_kept_outlives_a_call_that_takes_the_repository_with_it() {
     for extent in [Extent::Whole, Extent::Paths(vec![".git".to_owned(), "src".to_owned()])] {
-        let place = Place::repository();
+        let place = RescueFixture::repository();
         place.write("src/a.rs", b"1");
         place.write("src/b.rs", b"2");
         place.write("src/notes.env", b"3");
@@ -382,7 +382,7 @@ fn what_is_kept_outlives_a_call_that_takes_the_repository_with_it() {
 
 #[test]
 fn a_call_that_can_not_reach_the_repository_is_kept_in_it() {
-    let place = Place::repository();
+    let place = RescueFixture::repository();
     place.write("a", b"1");
     let manifest = place.keep(&Extent::Paths(vec!["a".to_owned()]));
     assert!(manifest.git_dir.as_deref().is_some_and(|dir| dir.ends_with("/w/.git")), "{manifest:?}");
@@ -390,7 +390,7 @@ fn a_call_that_can_not_reach_the_repository_is_kept_in_it() {
 
 #[test]
 fn one_thing_that_can_not_be_put_back_keeps_nothing_else() {
-    let place = Place::new();
+    let place = RescueFixture::new();
     for name in ["a", "b", "c"] {
         place.write(name, name.as_bytes());
     }
@@ -407,7 +407,7 @@ fn one_thing_that_can_not_be_put_back_keeps_nothing_else() {
 fn names_that_are_no_text_are_kept_and_come_back() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    for place in [Place::new(), Place::repository()] {
+    for place in [RescueFixture::new(), RescueFixture::repository()] {
         let folder = place.path("").join(OsStr::from_bytes(b"d\xff"));
         let file = folder.join(OsStr::from_bytes(b"\xe4\xf6\n\"x"));
         fs::create_dir(&folder).expect("a folder");
@@ -427,7 +427,7 @@ fn names_that_are_no_text_are_kept_and_come_back() {
 
 #[test]
 fn permissions_of_folders_set_id_bits_pipes_and_attributes_come_back() {
-    for place in [Place::new(), Place::repository()] {
+    for place in [RescueFixture::new(), RescueFixture::repository()] {
         place.write("locked/inner/f", b"1");
         place.write("tool", b"2");
         let named = Extent::Paths(vec!["locked".to_owned(), "pipe".to_owned(), "tool".to_owned()]);
@@ -464,7 +464,7 @@ fn permissions_of_folders_set_id_bits_pipes_and_attributes_come_back() {
 
 #[test]
 fn a_file_that_had_a_second_name_comes_back_and_is_named() {
-    let place = Place::new();
+    let place = RescueFixture::new();
     place.write("a", b"1");
     fs::hard_link(place.path("a"), place.path("b")).expect("a link");
     let manifest = place.keep(&Extent::Paths(vec!["a".to_owned()]));
@@ -477,7 +477,7 @@ fn a_file_that_had_a_second_name_comes_back_and_is_named() {
 
 #[test]
 fn what_the_call_left_as_it_was_and_somebody_changed_later_stays_unless_it_is_asked_for() {
-    for place in [Place::new(), Place::repository()] {
+    for place in [RescueFixture::new(), RescueFixture::repository()] {
         for name in ["by-call", "later", "both", "mode", "gone-later"] {
             place.write(name, b"1");
         }

@@ -1,8 +1,8 @@
 //! Caches of package managers, kept for a working folder: a command may fill them, and nothing that it leaves there
 //! reaches the operator's own.
 //!
-//! Where a tool has its cache in the home, a command finds one that is the working folder's. Where the operator's own
-//! is shown too, both are layered: what the operator fetched can be read, what a command writes lands in ours.
+//! A tool that has its cache in the home finds a cache of the working folder there. If the operator's own is shown too,
+//! both are layered: a command can read what the operator fetched, and its writes land in ours.
 //!
 //! In our home a working folder has `cache/NAME`, where `NAME` is made of its path; `files` has what was written in
 //! places of its own, `layers` what was written over the operator's. One sandbox at a time holds it; another has
@@ -23,7 +23,7 @@ use super::watch::make_usable;
 
 /// The folder in our home.
 const FOLDER: &str = "cache";
-/// Where tools keep what they fetched and built, in a home.
+/// Places in a home where tools keep what they fetched and built.
 const IN_HOME: [&str; 27] = [
     ".bun/install/cache",
     ".bundle/cache",
@@ -56,18 +56,18 @@ const IN_HOME: [&str; 27] = [
 
 /// A cache of a working folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cache {
-    /// Where tools look for it.
+pub struct WorkdirCache {
+    /// The path at which tools look for it.
     pub path: PathBuf,
     /// The same without links.
     pub at: PathBuf,
-    /// Where it is kept.
+    /// The folder it is kept in.
     pub kept: PathBuf,
     /// The operator's own, if that may be read, and an empty folder that the layering needs.
     pub layered: Option<Layered>,
 }
 
-/// What a cache is layered over.
+/// The lower layer of a cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layered {
     /// The operator's own.
@@ -79,7 +79,7 @@ pub struct Layered {
 /// The caches of a working folder, held while it exists.
 #[derive(Debug, Default)]
 pub(super) struct Caches {
-    caches: Vec<Cache>,
+    caches: Vec<WorkdirCache>,
     _lock: Option<File>,
 }
 
@@ -118,12 +118,12 @@ impl Caches {
             make_private(&kept)?;
             make_private(&workspace)?;
             let layered = Some(Layered { below: at.clone(), workspace });
-            caches.push(Cache { path: path.clone(), at, kept, layered });
+            caches.push(WorkdirCache { path: path.clone(), at, kept, layered });
         }
         for path in places.into_iter().filter(|path| !layered.contains(path)) {
             let kept = root.join("files").join(one_name(&path));
             make_private(&kept)?;
-            caches.push(Cache { at: without_links(&path), path, kept, layered: None });
+            caches.push(WorkdirCache { at: without_links(&path), path, kept, layered: None });
         }
         let home = Around::of(home);
         caches.retain(|cache| !home.shows(&cache.at));
@@ -131,8 +131,8 @@ impl Caches {
     }
 
     /// Those that lie in nothing that may be changed anyway.
-    pub(super) fn besides(&self, write: &[PathBuf]) -> Vec<Cache> {
-        let is_needed = |cache: &&Cache| !write.iter().any(|path| cache.at.starts_with(path));
+    pub(super) fn besides(&self, write: &[PathBuf]) -> Vec<WorkdirCache> {
+        let is_needed = |cache: &&WorkdirCache| !write.iter().any(|path| cache.at.starts_with(path));
         self.caches.iter().filter(is_needed).cloned().collect()
     }
 }

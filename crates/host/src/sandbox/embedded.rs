@@ -66,21 +66,21 @@ const PLAIN: &[&str] = &[
     "user.useconfigonly",
 ];
 
-/// What is checked out from a repository, and the submodules that its index named before a command.
+/// The tree that is checked out from a repository, and the submodules that its index named before a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Tree {
+pub(super) struct CheckedOutTree {
     folder: PathBuf,
     tree: PathBuf,
-    index: Option<Stamp>,
+    index: Option<IndexStamp>,
     /// `None` if git could not tell.
     names: Option<Vec<OsString>>,
 }
 
-/// What the system says of an index; the time is that of its last change, which no program can set.
+/// The stamp of an index: inode, size and time of the last change, which no program can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp(u64, u64, i64, i64);
+struct IndexStamp(u64, u64, i64, i64);
 
-impl Stamp {
+impl IndexStamp {
     fn of(folder: &Path) -> Option<Self> {
         let found = fs::metadata(folder.join("index")).ok()?;
         Some(Self(found.ino(), found.size(), found.ctime(), found.ctime_nsec()))
@@ -89,13 +89,13 @@ impl Stamp {
 
 /// The submodules of each repository, by the stamp of its index: asked for before every command.
 #[derive(Debug, Default)]
-pub(super) struct Links(Mutex<BTreeMap<PathBuf, Tree>>);
+pub(super) struct Links(Mutex<BTreeMap<PathBuf, CheckedOutTree>>);
 
 impl Links {
     /// The tree that is checked out from `folder`, as its index is now.
-    pub(super) fn tree(&self, folder: &Path, tree: &Path) -> Tree {
+    pub(super) fn tree(&self, folder: &Path, tree: &Path) -> CheckedOutTree {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = Stamp::of(folder);
+        let index = IndexStamp::of(folder);
         if let Some(found) = known.get(folder)
             && found.index == index
             && found.tree == tree
@@ -103,7 +103,7 @@ impl Links {
             return found.clone();
         }
         let names = names_of(folder, tree);
-        let found = Tree { folder: folder.to_owned(), tree: tree.to_owned(), index, names };
+        let found = CheckedOutTree { folder: folder.to_owned(), tree: tree.to_owned(), index, names };
         known.insert(folder.to_owned(), found.clone());
         found
     }
@@ -116,7 +116,7 @@ fn names_of(folder: &Path, tree: &Path) -> Option<Vec<OsString>> {
     Git::of(folder, tree).submodules().ok()
 }
 
-impl Tree {
+impl CheckedOutTree {
     /// The repositories within that have their folder in the tree, not with their superproject's.
     pub(super) fn embedded(&self) -> impl Iterator<Item = (PathBuf, PathBuf)> {
         let names = self.names.iter().flatten().take(MODULES_MAX);
@@ -131,7 +131,7 @@ impl Tree {
     /// `left` are looked at; what is beyond is taken for one that isn't plain.
     pub(super) fn strangers(&self, known: &BTreeSet<&Path>, left: &mut usize) -> Vec<PathBuf> {
         let mut strangers = Vec::new();
-        let is_as_before = Stamp::of(&self.folder) == self.index;
+        let is_as_before = IndexStamp::of(&self.folder) == self.index;
         let names = if is_as_before { self.names.clone() } else { names_of(&self.folder, &self.tree) };
         // An index that git can't read leads it nowhere.
         within(&self.tree, &names.unwrap_or_default(), known, MODULE_DEPTH_MAX, left, &mut strangers);
@@ -180,7 +180,7 @@ fn within(
     }
 }
 
-/// Whether nothing in a repository's folder runs something or leads elsewhere.
+/// Returns true if nothing in a repository's folder runs something or leads elsewhere.
 fn is_plain(folder: &Path) -> bool {
     let is_absent = |name: &str| fs::symlink_metadata(folder.join(name)).is_err();
     let is_sample = |entry: fs::DirEntry| entry.file_name().as_encoded_bytes().ends_with(b".sample");
@@ -192,7 +192,7 @@ fn is_plain(folder: &Path) -> bool {
         && git::settings(&folder.join("config")).is_ok_and(|names| names.iter().all(|name| is_plain_setting(name)))
 }
 
-/// Whether a setting runs nothing and leads nowhere, whatever its value.
+/// Returns true if a setting runs nothing and leads nowhere, whatever its value.
 pub(super) fn is_plain_setting(name: &str) -> bool {
     PLAIN.iter().any(|plain| is_named(plain, name))
 }

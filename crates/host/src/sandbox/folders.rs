@@ -13,14 +13,14 @@ use std::time::{Duration, SystemTime};
 
 /// The most folders that are looked at, those that lie less deep first: a large monorepo has about as many.
 const FOLDERS_MAX: usize = 100_000;
-/// How old the last change of a folder must be for its time to tell the next one apart: some clocks tick that slowly.
+/// The least age of a folder's last change for its time to tell the next change apart: some clocks tick that slowly.
 const TICK: Duration = Duration::from_millis(20);
-/// What the owner needs of a folder to list it.
+/// The permissions that the owner needs to list a folder.
 const LISTABLE: u32 = 0o500;
 
-/// What is known of folders from earlier walks.
+/// The contents of folders, remembered from earlier walks.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Folders(Arc<Mutex<BTreeMap<PathBuf, Listed>>>);
+pub(super) struct Folders(Arc<Mutex<BTreeMap<PathBuf, FolderContents>>>);
 
 /// It only saves time: two of them say the same.
 impl PartialEq for Folders {
@@ -31,27 +31,27 @@ impl PartialEq for Folders {
 
 impl Eq for Folders {}
 
-/// What a folder has.
+/// The contents of a folder, as far as they matter.
 #[derive(Debug, Clone)]
-struct Listed {
+struct FolderContents {
     /// Inode and time of the last change; `None` if that was too recent to tell another apart.
     stamp: Option<(u64, i64, i64)>,
     /// The names of its folders.
     folders: Vec<PathBuf>,
-    git: Option<Kind>,
-    /// Whether it is a repository without a tree, or may be taken for one.
+    git: Option<GitEntryKind>,
+    /// True if it is a repository without a tree, or may be taken for one.
     is_bare: bool,
 }
 
-/// What is named `.git` in a folder.
+/// The kind of entry named `.git` in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum GitEntryKind {
     Folder,
     /// A file or a link.
     Pointer,
 }
 
-/// What was found below a folder.
+/// The repositories below a folder.
 #[derive(Debug, Default)]
 pub(super) struct Repositories {
     /// Git folders.
@@ -70,8 +70,8 @@ impl Folders {
         while let Some(folder) = next.pop_front() {
             let Some(listed) = listed(&folder, known.remove(&folder)) else { continue };
             match listed.git {
-                Some(Kind::Folder) => found.folders.push(folder.join(".git")),
-                Some(Kind::Pointer) => found.pointers.push(folder.join(".git")),
+                Some(GitEntryKind::Folder) => found.folders.push(folder.join(".git")),
+                Some(GitEntryKind::Pointer) => found.pointers.push(folder.join(".git")),
                 None => {}
             }
             // Git takes a folder for one where its `.git` is none.
@@ -87,8 +87,8 @@ impl Folders {
     }
 }
 
-/// What `folder` has; `None` if it can't be listed, or is no folder.
-fn listed(folder: &Path, before: Option<Listed>) -> Option<Listed> {
+/// Returns the contents of `folder`; `None` if it can't be listed, or is not a folder.
+fn listed(folder: &Path, before: Option<FolderContents>) -> Option<FolderContents> {
     let found = fs::symlink_metadata(folder).ok().filter(Metadata::is_dir)?;
     let stamp = (found.ino(), found.ctime(), found.ctime_nsec());
     if let Some(before) = before.filter(|before| before.stamp == Some(stamp)) {
@@ -107,14 +107,14 @@ fn listed(folder: &Path, before: Option<Listed>) -> Option<Listed> {
     listed
 }
 
-fn list(folder: &Path, stamp: Option<(u64, i64, i64)>) -> Option<Listed> {
-    let mut listed = Listed { stamp, folders: Vec::new(), git: None, is_bare: false };
+fn list(folder: &Path, stamp: Option<(u64, i64, i64)>) -> Option<FolderContents> {
+    let mut listed = FolderContents { stamp, folders: Vec::new(), git: None, is_bare: false };
     let mut has_head = false;
     for entry in fs::read_dir(folder).ok()?.flatten() {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let name = entry.file_name();
         if name == ".git" {
-            listed.git = Some(if is_folder { Kind::Folder } else { Kind::Pointer });
+            listed.git = Some(if is_folder { GitEntryKind::Folder } else { GitEntryKind::Pointer });
         } else if is_folder {
             listed.folders.push(name.into());
         } else {
@@ -125,7 +125,7 @@ fn list(folder: &Path, stamp: Option<(u64, i64, i64)>) -> Option<Listed> {
     Some(listed)
 }
 
-/// Whether git may take a folder for one of its own.
+/// Returns true if git may take a folder for one of its own.
 pub(super) fn is_git_folder(folder: &Path) -> bool {
     let has = |name: &str| fs::symlink_metadata(folder.join(name)).is_ok();
     has("HEAD") && (has("commondir") || (has("objects") && has("refs")))

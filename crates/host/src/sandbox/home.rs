@@ -1,8 +1,8 @@
-//! What of the operator's home a command may read: programs, toolchains, and what package managers fetched.
+//! The parts of the operator's home that a command may read: programs, toolchains, and what package managers fetched.
 //!
-//! It is a list of what is shown. A home holds keys, sessions and histories under more names than any list has, so
-//! whatever is not a tool's code stays out. Known stores of credentials that lie within what is shown are hidden in
-//! turn (`credentials.rs`), and of files that hold settings beside credentials a copy is shown (`settings_copy.rs`).
+//! The list names the parts to show. A home holds keys, sessions and histories under more names than any list has, so
+//! everything that is not a tool's code stays out. Known stores of credentials that lie within what is shown are hidden
+//! in turn (`credentials.rs`), and of files that hold settings beside credentials a copy is shown (`settings_copy.rs`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -207,7 +207,7 @@ const TOOLS: &[&str] = &[
 /// Files of settings that are shown as long as nothing in them looks like a credential.
 const SETTINGS: &[&str] = &[".cargo/config", ".cargo/config.toml", ".config/go/env"];
 
-/// What of `home` is shown, in the home's own spelling. What is not there is left out.
+/// Returns the paths of `home` that are shown, in the home's own spelling. Paths that don't exist are left out.
 pub(super) fn shown(home: &Path) -> Vec<PathBuf> {
     let settings = SETTINGS.iter().map(|name| home.join(name)).filter(|path| is_plain(path));
     let tools = TOOLS.iter().map(|name| home.join(name));
@@ -241,20 +241,20 @@ pub(super) fn real(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
-/// Whether a file of settings has nothing that looks like a credential.
+/// Returns true if a file of settings has nothing that looks like a credential.
 pub(super) fn is_plain(path: &Path) -> bool {
     let is_small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= SETTINGS_BYTES_MAX);
     is_small && fs::read_to_string(path).is_ok_and(|text| is_free_of_credentials(&text))
 }
 
-/// Whether nothing in `text` looks like a credential: no known shape, no telling word, no address with a user.
+/// Returns true if nothing in `text` looks like a credential: no known shape, no telling word, no address with a user.
 pub(super) fn is_free_of_credentials(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     CREDENTIAL_WORDS.iter().all(|word| !lower.contains(word)) && !names_user(text) && secrets::mask(text) == text
 }
 
-/// Whether an address in `text` names a user other than `git`, which is everybody's: the name may be a token, and a
-/// password may follow it.
+/// Returns true if an address in `text` names a user other than `git`, which is everybody's: the name may be a token,
+/// and a password may follow it.
 pub(super) fn names_user(text: &str) -> bool {
     text.split("://").skip(1).any(|rest| {
         let end = rest.find(|c: char| c == '/' || c == '"' || c == '\'' || c.is_whitespace()).unwrap_or(rest.len());

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-use super::report::Channel;
+use super::report::ReportWriter;
 use super::signals::{self, Awaited};
 
 /// Puts init between this process and the command: returns in the process that becomes the command. The other
@@ -23,7 +23,7 @@ use super::signals::{self, Awaited};
 /// # Errors
 ///
 /// The system's, if there can be no other process; then this process goes on alone.
-pub(super) fn become_child_of_init(channel: &mut Channel) -> io::Result<()> {
+pub(super) fn become_child_of_init(channel: &mut ReportWriter) -> io::Result<()> {
     signals::block()?;
     let (from_init, to_outside) = pipe_with(PipeFlags::CLOEXEC)?;
     if let Some(init) = fork()? {
@@ -63,7 +63,7 @@ fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// Waits for init from outside and ends as the command did.
-fn wait_outside(init: Pid, mut from_init: File, channel: &mut Channel) -> ! {
+fn wait_outside(init: Pid, mut from_init: File, channel: &mut ReportWriter) -> ! {
     let mut said = [0; 8];
     let is_said = from_init.read_exact(&mut said).is_ok();
     while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(init), WaitOptions::empty()) {}

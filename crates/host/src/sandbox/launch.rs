@@ -15,9 +15,9 @@ use std::process::Command;
 use rustix::fs::{FileType, Stat};
 
 use super::layer::{Layer, Layers};
-use super::orders::Orders;
+use super::orders::LaunchOrders;
 use super::policy::Policy;
-use super::report::{Channel, Failure};
+use super::report::{LaunchFailure, ReportWriter};
 use super::{LAUNCH_WORD, init, limits, namespaces, paths, privileges, root, signals, syscalls};
 
 /// The exit code of a start that failed; custody reads why from the report.
@@ -43,30 +43,30 @@ pub fn launched(args: impl IntoIterator<Item = OsString>) -> Option<u8> {
 }
 
 /// The report that custody reads: the descriptor with this number.
-fn channel(number: Option<OsString>) -> Option<Channel> {
+fn channel(number: Option<OsString>) -> Option<ReportWriter> {
     let number: u32 = number?.to_str()?.parse().ok()?;
     // Opened anew, so that no number is taken for a descriptor that may not be ours.
     let file = OpenOptions::new().write(true).open(format!("/proc/self/fd/{number}")).ok()?;
     let is_pipe = rustix::fs::fstat(&file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
-    is_pipe.then(|| Channel::new(file))
+    is_pipe.then(|| ReportWriter::new(file))
 }
 
-fn orders(text: Option<OsString>) -> Option<Orders> {
+fn orders(text: Option<OsString>) -> Option<LaunchOrders> {
     serde_json::from_str(text?.to_str()?).ok()
 }
 
 /// Sets up the layers and becomes the command; returns only with a reason why not.
-fn launch(orders: &Orders, argv: Vec<OsString>, channel: &mut Channel) -> Failure {
+fn launch(orders: &LaunchOrders, argv: Vec<OsString>, channel: &mut ReportWriter) -> LaunchFailure {
     let policy = &orders.policy;
     let mut layers = Layers::default();
     for layer in Layer::ALL.into_iter().filter(|layer| !policy.layers.contains(layer)) {
         layers.note(layer, Err("left out by the settings"));
     }
-    let failed = |what: &str, error: &dyn std::fmt::Display| Failure::Sandbox(format!("{what}: {error}"));
+    let failed = |what: &str, error: &dyn std::fmt::Display| LaunchFailure::Sandbox(format!("{what}: {error}"));
     if let Err(error) = close_inherited() {
         return failed("can't close inherited descriptors", &error);
     }
-    let place = match Place::current() {
+    let place = match StartFolder::current() {
         Ok(place) => place,
         Err(error) => return failed("can't tell the working folder", &error),
     };
@@ -95,13 +95,15 @@ fn launch(orders: &Orders, argv: Vec<OsString>, channel: &mut Channel) -> Failur
 }
 
 /// The layers that are the process's own.
-fn confine(policy: &Policy, place: &Place, layers: &mut Layers) -> Result<(), Failure> {
+fn confine(policy: &Policy, place: &StartFolder, layers: &mut Layers) -> Result<(), LaunchFailure> {
     if namespaces::has_mounts(policy, layers) {
         let built = root::build(policy, layers.has(Layer::Processes));
         let is_built = built.is_ok();
         layers.note(Layer::Mounts, built);
         if is_built {
-            place.find_again().map_err(|why| Failure::Sandbox(format!("the working folder is not there: {why}")))?;
+            place
+                .find_again()
+                .map_err(|why| LaunchFailure::Sandbox(format!("the working folder is not there: {why}")))?;
         }
     }
     if policy.layers.contains(&Layer::Privileges) {
@@ -119,8 +121,8 @@ fn confine(policy: &Policy, place: &Place, layers: &mut Layers) -> Result<(), Fa
 }
 
 /// Says what held, and stops here if something is missing that must not be.
-fn report(policy: &Policy, layers: &Layers, channel: &mut Channel) -> Result<(), Failure> {
-    channel.layers(layers).map_err(|error| Failure::Sandbox(format!("nobody hears what held: {error}")))?;
+fn report(policy: &Policy, layers: &Layers, channel: &mut ReportWriter) -> Result<(), LaunchFailure> {
+    channel.layers(layers).map_err(|error| LaunchFailure::Sandbox(format!("nobody hears what held: {error}")))?;
     let missing: Vec<String> = policy
         .required
         .iter()
@@ -133,10 +135,10 @@ fn report(policy: &Policy, layers: &Layers, channel: &mut Channel) -> Result<(),
     if missing.is_empty() {
         return Ok(());
     }
-    Err(Failure::Sandbox(format!("what is required of the sandbox is missing here: {}", missing.join(", "))))
+    Err(LaunchFailure::Sandbox(format!("what is required of the sandbox is missing here: {}", missing.join(", "))))
 }
 
-fn exec(policy: &Policy, layers: &Layers, argv: Vec<OsString>) -> Failure {
+fn exec(policy: &Policy, layers: &Layers, argv: Vec<OsString>) -> LaunchFailure {
     let mut argv = argv.into_iter();
     let program = argv.next().unwrap_or_default();
     let has_mounts = layers.has(Layer::Mounts);
@@ -148,7 +150,7 @@ fn exec(policy: &Policy, layers: &Layers, argv: Vec<OsString>) -> Failure {
         command.envs(policy.copies.iter().rev().map(|copy| (&copy.variable, &copy.copy)));
     }
     let error = command.exec();
-    Failure::Program(error.raw_os_error().unwrap_or(libc::EINVAL))
+    LaunchFailure::Program(error.raw_os_error().unwrap_or(libc::EINVAL))
 }
 
 /// Whatever was open in the process that started us is closed when the command begins.
@@ -161,12 +163,12 @@ fn close_inherited() -> std::io::Result<()> {
 }
 
 /// The folder that the command begins in.
-struct Place {
+struct StartFolder {
     path: PathBuf,
     folder: OwnedFd,
 }
 
-impl Place {
+impl StartFolder {
     fn current() -> std::io::Result<Self> {
         Ok(Self { path: std::env::current_dir()?, folder: OwnedFd::from(File::open(".")?) })
     }

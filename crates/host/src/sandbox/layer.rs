@@ -60,13 +60,13 @@ impl fmt::Display for Layer {
 /// A layer that was wanted and did not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absent {
-    /// Which.
+    /// The layer.
     pub layer: Layer,
-    /// Why, as the kernel says it.
+    /// The kernel's reason.
     pub why: String,
 }
 
-/// What came of the layers that were wanted.
+/// The outcome of setting up the layers that were wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layers {
     /// Those that hold.
@@ -76,7 +76,7 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// Takes note of what came of one layer.
+    /// Records the outcome of one layer.
     pub fn note<E: fmt::Display>(&mut self, layer: Layer, set_up: Result<(), E>) {
         match set_up {
             Ok(()) => self.held.push(layer),
@@ -84,7 +84,7 @@ impl Layers {
         }
     }
 
-    /// Whether `layer` holds.
+    /// Returns true if `layer` holds.
     #[must_use]
     pub fn has(&self, layer: Layer) -> bool {
         self.held.contains(&layer)

@@ -1,4 +1,4 @@
-//! How much of the machine a command may take, as limits of the process.
+//! Limits a command's use of the machine, as limits of the process.
 
 use std::io;
 

@@ -1,9 +1,9 @@
-//! What a repository lost by a command: refs that went otherwise than git deletes them, and objects.
+//! Finds the losses of a repository by a command: refs that went otherwise than git deletes them, and objects.
 //!
 //! Git itself deletes both: a branch with its log, loose objects into a pack. So a ref counts as lost if its log is
 //! still there, if it is the one that HEAD names, if the file with all packed refs went with it, or if it is back at
-//! what it was packed as; objects if there are fewer and no pack came. What was lost can't be put back here; it is said, so that nobody goes on as if it were
-//! there.
+//! what it was packed as. Objects count as lost if there are fewer and no pack came. Lost things can't be put back
+//! here. They are reported, so that the run doesn't go on as if they were there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ const REFS_MAX: usize = 5_000;
 /// The file with refs that have none of their own.
 const PACKED: &str = "packed-refs";
 
-/// What a repository had before a command.
+/// The refs and objects of a repository before a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Holdings {
     at: PathBuf,
@@ -31,15 +31,15 @@ pub(super) struct Holdings {
 /// A ref as a repository has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Ref {
-    /// What it names in a file of its own.
+    /// The target in a file of its own.
     loose: Option<String>,
-    /// What it names in the file with all packed refs, which holds only if it has no file of its own.
+    /// The target in the file with all packed refs, which holds only if it has no file of its own.
     packed: Option<String>,
     has_log: bool,
 }
 
 impl Holdings {
-    /// What the repository at `at` has now.
+    /// Lists the refs and objects of the repository at `at` as they are now.
     pub(super) fn of(at: &Path) -> Self {
         let refs = refs(at).unwrap_or_default();
         Self {
@@ -124,7 +124,7 @@ fn packs(at: &Path) -> BTreeSet<String> {
     names_in(&at.join("objects/pack")).filter(|name| name.ends_with(".pack")).collect()
 }
 
-/// How many objects have a file of their own.
+/// Returns the number of objects that have a file of their own.
 fn loose(at: &Path) -> usize {
     let objects = at.join("objects");
     let folders =
@@ -138,9 +138,9 @@ mod tests {
 
     use super::*;
 
-    struct Place(tempfile::TempDir);
+    struct LossFixture(tempfile::TempDir);
 
-    impl Place {
+    impl LossFixture {
         fn new() -> Self {
             let place = Self(tempfile::tempdir().expect("a folder"));
             place.shell(
@@ -167,7 +167,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, expected: &[&str]) {
-        let place = Place::new();
+        let place = LossFixture::new();
         let git = place.0.path().join(".git");
         let before = Holdings::of(&git);
         assert_eq!(before.lost(), [""; 0].map(PathBuf::from));

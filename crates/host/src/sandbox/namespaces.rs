@@ -41,7 +41,7 @@ pub(super) fn enter(policy: &Policy, layers: &mut Layers) {
     }
 }
 
-/// Whether a root of its own can be tried: there may be no right to.
+/// Enters a mount namespace. Returns true if a root of its own can then be tried: the process may have no right to it.
 pub(super) fn has_mounts(policy: &Policy, layers: &mut Layers) -> bool {
     if !policy.layers.contains(&Layer::Mounts) || layers.absent.iter().any(|absent| absent.layer == Layer::Mounts) {
         return false;

@@ -17,37 +17,37 @@ use serde::{Deserialize, Serialize};
 use super::embedded::is_plain_setting;
 use super::folders::{Folders, is_git_folder};
 use super::repository::led_to;
-use super::watch::{State, make_usable};
+use super::watch::{PathState, make_usable};
 use crate::rescue::git;
 
-/// How deep the folders of submodules and worktrees are looked for in a git folder: their names may have slashes.
+/// Depth to which a git folder is searched for folders of submodules and worktrees: their names may have slashes.
 const PARTS_DEPTH_MAX: usize = 8;
 /// The most git folders that are looked into.
 const GIT_FOLDERS_MAX: usize = 10_000;
 
-/// How the repositories below a folder were before a command.
+/// The state of the repositories below a folder before a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Nested {
     workdir: PathBuf,
     /// By git folder: what of it would run something or lead elsewhere.
-    folders: BTreeMap<PathBuf, Parts>,
+    folders: BTreeMap<PathBuf, GitFolderParts>,
     /// Files and links in place of such a folder.
-    pointers: BTreeMap<PathBuf, State>,
+    pointers: BTreeMap<PathBuf, PathState>,
 }
 
 /// Files and links of a git folder by which git runs something or goes elsewhere.
-type Parts = BTreeMap<PathBuf, State>;
+type GitFolderParts = BTreeMap<PathBuf, PathState>;
 
-/// What is to be done about something that came or was changed.
+/// Something that came or was changed, and must be put right.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) path: PathBuf,
-    /// What was there before.
-    pub(super) was: State,
+    /// The state before.
+    pub(super) was: PathState,
 }
 
 impl Nested {
-    /// How they are now below `workdir`, without those in `known`, which are watched in another way.
+    /// Returns their state now below `workdir`, without those in `known`, which are watched in another way.
     pub(super) fn of(workdir: &Path, known: &BTreeSet<PathBuf>, folders: &Folders) -> Self {
         let mut nested = Self { workdir: workdir.to_owned(), ..Self::default() };
         let found = folders.repositories(workdir);
@@ -55,7 +55,7 @@ impl Nested {
             nested.folders.insert(folder.clone(), parts(&folder));
         }
         for pointer in found.pointers.into_iter().filter(|pointer| !known.contains(pointer)) {
-            let was = State::of(&pointer);
+            let was = PathState::of(&pointer);
             nested.pointers.insert(pointer, was);
         }
         nested
@@ -66,7 +66,7 @@ impl Nested {
         self.folders.keys().map(PathBuf::as_path)
     }
 
-    /// What came or was changed since, and is not harmless.
+    /// Returns everything that came or was changed since, and is not harmless.
     pub(super) fn wrong(&self, known: &BTreeSet<PathBuf>, folders: &Folders) -> Vec<Wrong> {
         if self.workdir.as_os_str().is_empty() {
             return Vec::new();
@@ -77,10 +77,10 @@ impl Nested {
         for folder in &there {
             self.look_into(folder, &mut wrong);
         }
-        let nowhere = State::Absent;
+        let nowhere = PathState::Absent;
         for pointer in found.pointers.iter().filter(|pointer| !known.contains(*pointer)) {
             let was = self.pointers.get(pointer).unwrap_or(&nowhere);
-            if State::of(pointer) == *was {
+            if PathState::of(pointer) == *was {
                 continue;
             }
             match led_to(pointer).filter(|folder| folder.starts_with(&self.workdir) || known.contains(folder)) {
@@ -94,10 +94,10 @@ impl Nested {
     }
 
     fn look_into(&self, folder: &Path, wrong: &mut Vec<Wrong>) {
-        let none = Parts::new();
+        let none = GitFolderParts::new();
         let before = self.folders.get(folder).unwrap_or(&none);
         for (path, now) in parts(folder) {
-            let was = before.get(&path).cloned().unwrap_or(State::Absent);
+            let was = before.get(&path).cloned().unwrap_or(PathState::Absent);
             if now != was && !is_harmless(folder, &path, &was) {
                 wrong.push(Wrong { path, was });
             }
@@ -137,29 +137,29 @@ fn below(folder: &Path, depth: usize, folders: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is in a git folder by which git runs something or goes elsewhere, as it is now.
-fn parts(folder: &Path) -> Parts {
+/// Returns the parts of a git folder by which git runs something or goes elsewhere, as they are now.
+fn parts(folder: &Path) -> GitFolderParts {
     make_usable(folder);
-    let mut parts = Parts::new();
+    let mut parts = GitFolderParts::new();
     for name in ["config", "config.worktree", "commondir", "gitdir"] {
         let path = folder.join(name);
-        let state = State::of(&path);
-        if state != State::Absent {
+        let state = PathState::of(&path);
+        if state != PathState::Absent {
             parts.insert(path, state);
         }
     }
     let hooks = folder.join("hooks");
-    match State::of(&hooks) {
-        State::Folder => {
+    match PathState::of(&hooks) {
+        PathState::Folder => {
             make_usable(&hooks);
             let entries = fs::read_dir(&hooks).into_iter().flatten().flatten();
             let is_sample = |entry: &fs::DirEntry| entry.file_name().as_bytes().ends_with(b".sample");
             for path in entries.filter(|entry| !is_sample(entry)).map(|entry| entry.path()) {
-                let state = State::of(&path);
+                let state = PathState::of(&path);
                 parts.insert(path, state);
             }
         }
-        State::Absent => {}
+        PathState::Absent => {}
         // A link to a folder of hooks, or what may become one.
         other => {
             parts.insert(hooks, other);
@@ -168,11 +168,11 @@ fn parts(folder: &Path) -> Parts {
     parts
 }
 
-/// Whether what is at `path` in a git folder runs nothing that it did not run before, and leads nowhere else.
-fn is_harmless(folder: &Path, path: &Path, was: &State) -> bool {
+/// Returns true if the part at `path` of a git folder runs nothing that it did not run before, and leads nowhere else.
+fn is_harmless(folder: &Path, path: &Path, was: &PathState) -> bool {
     match path.file_name().map(OsStrExt::as_bytes) {
         Some(b"config" | b"config.worktree") => {
-            let is_file = matches!(State::of(path), State::File(Some(_)));
+            let is_file = matches!(PathState::of(path), PathState::File(Some(_)));
             is_file && has_only_plain_settings_besides(path, was)
         }
         // Where a worktree's folder lies within its repository's, and where that is checked out: git writes both.
@@ -185,8 +185,8 @@ fn is_harmless(folder: &Path, path: &Path, was: &State) -> bool {
     }
 }
 
-/// Whether a file of settings has none that isn't plain but those that `was` has too, with the same values.
-fn has_only_plain_settings_besides(path: &Path, was: &State) -> bool {
+/// Returns true if every setting in a file is plain, or is in `was` with the same value.
+fn has_only_plain_settings_besides(path: &Path, was: &PathState) -> bool {
     let not_plain = |path: &Path| -> Option<BTreeSet<(String, Option<String>)>> {
         let settings = git::own_settings(path).ok()?;
         Some(settings.into_iter().filter(|(name, _)| !is_plain_setting(name)).collect())
@@ -195,7 +195,7 @@ fn has_only_plain_settings_besides(path: &Path, was: &State) -> bool {
     if now.is_empty() {
         return true;
     }
-    let State::File(Some(content)) = was else { return false };
+    let PathState::File(Some(content)) = was else { return false };
     let before = tempfile::NamedTempFile::new().and_then(|file| {
         fs::write(file.path(), content)?;
         Ok(file)
@@ -217,7 +217,8 @@ mod tests {
         fs::write(folder.join("config"), CONFIG).expect("written");
     }
 
-    /// What is found wrong after `act`, relative to the workdir, of a workdir with a repository in `vendor/sub`.
+    /// Returns the paths that are found wrong after `act`, relative to the workdir, in a workdir with a repository in
+    /// `vendor/sub`.
     fn wrong_after(act: impl FnOnce(&Path)) -> Vec<String> {
         let place = tempfile::tempdir().expect("a folder");
         let workdir = fs::canonicalize(place.path()).expect("there").join("work");

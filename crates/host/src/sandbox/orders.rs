@@ -1,4 +1,4 @@
-//! What our program, started anew, is told to do.
+//! The orders for our program when it is started anew.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::policy::Policy;
 
-/// What to become, as custody says it in an argument.
+/// The command to become, as custody says it in an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Orders {
-    /// What the command is kept to.
+pub(crate) struct LaunchOrders {
+    /// The policy that the command runs under.
     pub(crate) policy: Policy,
-    /// What is tried instead of running a program.
+    /// Attempts of a self-test, made instead of running a program.
     pub(crate) probe: Option<Probe>,
 }
 
-/// What a self-test tries from inside.
+/// The targets of a self-test's attempts from inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Probe {
     /// A folder that must not be changed.

@@ -11,7 +11,7 @@ use landlock::{
     RulesetStatus, Scope, path_beneath_rules,
 };
 
-use super::policy::{Policy, Reach};
+use super::policy::{NetworkReach, Policy};
 
 /// The version of Landlock that has all that we ask for: signals and abstract sockets came last.
 const KNOWN: ABI = ABI::V6;
@@ -25,8 +25,8 @@ const DEVICES: [&str; 7] =
 ///
 /// # Errors
 ///
-/// Why it is not, or not wholly, restricted. What the kernel knows is set up in any case.
-pub(super) fn restrict(policy: &Policy, reach: Reach, has_mounts: bool) -> Result<(), String> {
+/// Reason why it is not, or not wholly, restricted. Restrictions that the kernel knows are set up in any case.
+pub(super) fn restrict(policy: &Policy, reach: NetworkReach, has_mounts: bool) -> Result<(), String> {
     let status = rules(policy, reach, has_mounts).map_err(|error| error.to_string())?;
     match status {
         RulesetStatus::FullyEnforced => Ok(()),
@@ -35,10 +35,10 @@ pub(super) fn restrict(policy: &Policy, reach: Reach, has_mounts: bool) -> Resul
     }
 }
 
-fn rules(policy: &Policy, reach: Reach, has_mounts: bool) -> Result<RulesetStatus, landlock::RulesetError> {
+fn rules(policy: &Policy, reach: NetworkReach, has_mounts: bool) -> Result<RulesetStatus, landlock::RulesetError> {
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     ruleset = ruleset.handle_access(AccessFs::from_all(KNOWN))?;
-    if reach == Reach::LocalSockets {
+    if reach == NetworkReach::LocalSockets {
         ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN))?;
     }
     ruleset = ruleset.scope(Scope::from_all(KNOWN))?;

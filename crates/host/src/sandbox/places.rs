@@ -1,8 +1,8 @@
-//! Where things are on this machine, and what of it a command may see and change.
+//! The places of this machine that matter to a sandbox, and which of them a command may see and change.
 //!
 //! Readable are the system's folders, the folders of programs, and the tools in the operator's home; writable is the
-//! workdir, with the folders of its repository. Links are followed once, here. What of a home is a tool is in
-//! `home.rs`, what is hidden wherever it lies in `credentials.rs`.
+//! workdir, with the folders of its repository. Links are followed once, here. `home.rs` says which parts of a home are
+//! tools, `credentials.rs` what is hidden wherever it lies.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -43,14 +43,14 @@ const TOOLCHAINS: [(&str, &[&str]); 20] = [
     ("VIRTUAL_ENV", &[]),
     ("VOLTA_HOME", &[]),
 ];
-/// What of a toolchain's folder is a cache.
+/// The folders of a toolchain that are caches.
 const CACHES_OF_TOOLCHAINS: [&str; 4] = ["git", "pkg", "registry", "mod"];
 /// Folders beside a folder of programs that hold what these load.
 const BESIDE_PROGRAMS: [&str; 4] = ["include", "lib", "lib64", "libexec"];
-/// Where the names of hosts are looked up: a link to it leads where nothing else is shown.
+/// The configuration of the look-up of host names: a link to it leads where nothing else is shown.
 const RESOLVER: &str = "/etc/resolv.conf";
 
-/// Where things are, as far as a sandbox has to know.
+/// The places of this machine, as far as a sandbox has to know them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
     /// The folder that commands work in.
@@ -61,11 +61,11 @@ pub struct Places {
     pub runtime_home: Option<PathBuf>,
     /// Folders of programs and toolchains.
     pub programs: Vec<PathBuf>,
-    /// What else may be read: the operator's setting.
+    /// More paths that may be read: the operator's setting.
     pub read: Vec<PathBuf>,
-    /// What else may be changed: the operator's setting.
+    /// More paths that may be changed: the operator's setting.
     pub write: Vec<PathBuf>,
-    /// What of the workdir nobody may read: the entries of `deny_read`.
+    /// Paths of the workdir that may not be read: the entries of `deny_read`.
     pub deny_read: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ impl Places {
         paths.chain(folders).chain(settings).filter(|path| path.is_absolute() && path.parent().is_some()).collect()
     }
 
-    /// What may be read.
+    /// Returns the paths that may be read.
     pub(super) fn readable(&self) -> Vec<PathBuf> {
         let system = SYSTEM.iter().map(PathBuf::from);
         let resolver = real(Path::new(RESOLVER)).filter(|path| path.starts_with("/run"));
@@ -99,7 +99,7 @@ impl Places {
         tidy(readable)
     }
 
-    /// What of the home may be read without the operator having named it.
+    /// Returns the paths of the home that may be read without the operator having named them.
     fn in_home(&self) -> Vec<PathBuf> {
         self.home.as_deref().map(home::shown).unwrap_or_default()
     }
@@ -110,7 +110,7 @@ impl Places {
         self.programs.iter().filter(move |path| !home.as_ref().is_some_and(|home| home.shows(path))).cloned()
     }
 
-    /// What a command sees of the operator's home: paths that are there, as the home spells them.
+    /// Returns the paths of the operator's home that a command sees: those that are there, as the home spells them.
     #[must_use]
     pub fn shown_in_home(&self) -> Vec<PathBuf> {
         let Some(home) = &self.home else { return Vec::new() };
@@ -135,14 +135,14 @@ impl Places {
         Caches::make(workdir, home, self.runtime_home.as_deref(), (&shown, &folders), passing)
     }
 
-    /// What may be changed.
+    /// Returns the paths that may be changed.
     pub(super) fn writable(&self, repository: &Repository) -> Vec<PathBuf> {
         let named = std::iter::once(&self.workdir).chain(&self.write).chain(&repository.outside);
         tidy(named.filter_map(|path| real(path)).collect())
     }
 
-    /// What must not be seen: of the system, of the home, and our own home. What the operator named is shown, and
-    /// so is what the workdir lies in.
+    /// Returns the paths that must not be seen: of the system, of the home, and our own home. Paths that the operator
+    /// named are shown, and so are those that the workdir lies in.
     pub(super) fn hidden(&self) -> Vec<PathBuf> {
         let workdir = real(&self.workdir).unwrap_or_else(|| self.workdir.clone());
         let in_home = self.home.iter().flat_map(|home| {
@@ -171,7 +171,8 @@ impl Places {
         tidy(hidden)
     }
 
-    /// What of the home must be covered if it lies in a folder of the system, which is shown as a whole.
+    /// Returns the paths of the home that must be covered if it lies in a folder of the system, which is shown as a
+    /// whole.
     fn home_in_the_system(&self, named: &[PathBuf], workdir: PathBuf) -> Vec<PathBuf> {
         let Some(home) = self.home.as_deref().and_then(real) else { return Vec::new() };
         let in_system = |path: &Path| {

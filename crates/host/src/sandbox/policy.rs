@@ -1,47 +1,47 @@
-//! What a command is kept to, as plain data: it is made by us and read by ourselves, started anew.
+//! The policy that a command runs under, as plain data: it is made by us and read by ourselves, started anew.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::caches::Cache;
+use super::caches::WorkdirCache;
 use super::layer::Layer;
 use super::settings_copy::SettingsCopy;
 
-/// What a command is kept to. All paths are absolute.
+/// The policy that a command runs under. All paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// The layers to set up; those that are not here are left out.
     pub layers: BTreeSet<Layer>,
     /// The layers without which the command is not run.
     pub required: BTreeSet<Layer>,
-    /// What it may do on the network.
+    /// Its network access.
     pub network: Network,
-    /// What it may read and run. What is not there is left out.
+    /// Paths that it may read and run. Paths that don't exist are left out.
     pub read: Vec<PathBuf>,
-    /// What it may change.
+    /// Paths that it may change.
     pub write: Vec<PathBuf>,
     /// Caches that it may fill, each in the place where tools look for it.
-    pub caches: Vec<Cache>,
-    /// What it must not see, wherever that lies.
+    pub caches: Vec<WorkdirCache>,
+    /// Paths that it must not see, in any folder.
     pub hidden: Vec<PathBuf>,
-    /// What of that is hidden because `deny_read` names it.
+    /// Those of the hidden paths that `deny_read` names.
     #[serde(default)]
     pub unread: Vec<PathBuf>,
     /// Copies that it sees in the place of files which hold credentials beside settings.
     pub copies: Vec<SettingsCopy>,
-    /// What it must not change, though it lies in what it may change.
+    /// Paths that it must not change, though they lie in paths that it may change.
     pub protected: Vec<PathBuf>,
-    /// What it may change and must not move away or put something else in the place of.
+    /// Paths that it may change, and must not move away or replace.
     pub kept_in_place: Vec<PathBuf>,
     /// A folder of ours with the sub-folders that a sandbox needs; see `scratch.rs`.
     pub scratch: PathBuf,
-    /// How much of the machine it may take.
+    /// Limits on its use of the machine.
     pub limits: Limits,
 }
 
-/// What a command may do on the network.
+/// The network access of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
@@ -53,7 +53,7 @@ pub enum Network {
 
 /// The network that a command finds, once it is known whether a namespace of its own could be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum NetworkReach {
     /// No network and no namespace: no socket but local ones.
     LocalSockets,
     /// The loopback interface of a namespace without a way out.
@@ -62,7 +62,7 @@ pub(super) enum Reach {
     Everywhere,
 }
 
-/// How much of the machine a command may take. A limit above what we have ourselves is ours.
+/// Limits on a command's use of the machine. A limit above our own has no effect: ours holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The bytes of one file that it writes.
@@ -76,19 +76,19 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// What a large build needs with room to spare, and far from what brings a machine down.
+    /// Returns limits that leave a large build room to spare, and are far from bringing a machine down.
     fn default() -> Self {
         Self { file_bytes: 16 << 30, descriptors: 16_384, processes: 4_096, memory_bytes: None }
     }
 }
 
 impl Network {
-    /// What is within reach, with a namespace of its own or without.
-    pub(super) fn reach(self, has_namespace: bool) -> Reach {
+    /// Returns the network within reach, with a namespace of its own or without.
+    pub(super) fn reach(self, has_namespace: bool) -> NetworkReach {
         match self {
-            Self::On => Reach::Everywhere,
-            Self::Off if has_namespace => Reach::Loopback,
-            Self::Off => Reach::LocalSockets,
+            Self::On => NetworkReach::Everywhere,
+            Self::Off if has_namespace => NetworkReach::Loopback,
+            Self::Off => NetworkReach::LocalSockets,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a self-test tries from inside: each attempt is a real one, and its traces are looked for outside.
+//! Makes a self-test's attempts from inside: each is a real one, and its traces are looked for outside.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,11 +10,11 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::orders::Probe;
 
-/// How long a connection is waited for. On loopback it is there at once or never.
+/// The longest wait for a connection. On loopback it is there at once or never.
 const CONNECT: Duration = Duration::from_millis(500);
 /// The interval at which a survivor checks for its parent, which ends at once.
 const LOSING_PARENT: Duration = Duration::from_millis(1);
-/// How long a survivor lives, in seconds, should nobody find it.
+/// Lifetime of a survivor, in seconds, should it not be found.
 const SURVIVOR_SECONDS: u32 = 30;
 
 impl Probe {
@@ -90,7 +90,7 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Whether this is the copy of the process that asked.
+/// Returns true in the copy of the process, false in the process that asked for it.
 fn in_child() -> bool {
     #[expect(unsafe_code, reason = "no crate of ours copies a process")]
     // SAFETY: a copy has only the thread that asked for it, which is trouble where another held a lock. This

@@ -20,7 +20,7 @@ const READ_BYTES_MAX: usize = 64 << 10;
 const LINE_BYTES_MAX: usize = 4096;
 const PATH_BYTES_MAX: usize = 256;
 
-/// How programs say that the system refused something, in lower case.
+/// Words by which programs say that the system refused something, in lower case.
 const REFUSALS: [(&str, Refusal); 20] = [
     ("read-only file system", Refusal::ReadOnly),
     ("erofs", Refusal::ReadOnly),
@@ -43,7 +43,7 @@ const REFUSALS: [(&str, Refusal); 20] = [
     ("enoent", Refusal::Absent),
     ("os error 2)", Refusal::Absent),
 ];
-/// How programs say that nobody can be reached, in lower case.
+/// Words by which programs say that a host can't be reached, in lower case.
 const UNREACHABLE: [&str; 20] = [
     "network is unreachable",
     "enetunreach",
@@ -67,7 +67,7 @@ const UNREACHABLE: [&str; 20] = [
     "dns error",
 ];
 
-/// What the system answered.
+/// The system's refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     ReadOnly,
@@ -77,19 +77,19 @@ enum Refusal {
     Absent,
 }
 
-/// Where a command ran.
+/// The surroundings in which a command ran.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct RefusalContext<'a> {
     pub(super) policy: &'a Policy,
-    /// What came of the layers: a wall that did not hold refused nothing.
+    /// The outcome of setting up the layers: a wall that did not hold refused nothing.
     pub(super) layers: &'a Layers,
     /// The folder that it began in.
     pub(super) folder: &'a Path,
     pub(super) home: Option<&'a Path>,
 }
 
-/// What is said of a command that failed, a sentence or two each; empty if nothing it printed is about a wall.
-pub(super) fn notes(around: Surroundings<'_>, stdout: &str, stderr: &str) -> Vec<String> {
+/// Returns the notes on a command that failed, a sentence or two each; empty if nothing it printed is about a wall.
+pub(super) fn notes(around: RefusalContext<'_>, stdout: &str, stderr: &str) -> Vec<String> {
     let mut notes = Vec::new();
     let lines = end_of(stderr).lines().chain(end_of(stdout).lines());
     for line in lines.filter(|line| line.len() <= LINE_BYTES_MAX) {
@@ -119,7 +119,7 @@ fn end_of(text: &str) -> &str {
     &text[start..]
 }
 
-impl Surroundings<'_> {
+impl RefusalContext<'_> {
     fn of_files(self, line: &str, refusal: Refusal) -> Option<String> {
         if !self.layers.has(Layer::Mounts) && !self.layers.has(Layer::Landlock) {
             return None;
@@ -145,7 +145,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// What the policy says of `path`; `None` if it allows it, or doesn't forbid what was refused.
+    /// Returns the note on `path`; `None` if the policy allows it, or doesn't forbid what was refused.
     fn of_path(self, path: &Path, refusal: Refusal) -> Option<String> {
         let shown = self.shown(path);
         let is_below = |folders: &[PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
@@ -257,7 +257,7 @@ const PRIVILEGED: [&str; 16] = [
     "sudo", "unshare", "sethostname", "changing",
 ];
 
-/// What in a line looks like a path: what is quoted and has a slash, and words with one.
+/// Returns the parts of a line that look like paths: quoted text with a slash, and words with one.
 fn named_paths(line: &str) -> Vec<String> {
     let mut paths = Vec::new();
     let mut rest = line;
@@ -312,10 +312,10 @@ mod tests {
     fn said(network: Network, line: &str) -> Vec<String> {
         let layers = Layers { held: Layer::ALL.into(), absent: Vec::new() };
         let (folder, home) = (Path::new("/home/ann/work"), Some(Path::new("/home/ann")));
-        notes(Surroundings { policy: &policy(network), layers: &layers, folder, home }, "", line)
+        notes(RefusalContext { policy: &policy(network), layers: &layers, folder, home }, "", line)
     }
 
-    /// What each line is explained by: a part of the note, or nothing.
+    /// Pairs each line with a part of the note that explains it, or with nothing.
     #[test]
     fn a_refusal_is_explained_where_the_policy_has_something_to_do_with_it() {
         for (line, expected) in [
@@ -370,7 +370,7 @@ mod tests {
     fn what_did_not_hold_refused_nothing() {
         assert_eq!(said(Network::On, "curl: (6) Could not resolve host: example.org"), [""; 0]);
         let (policy, layers) = (policy(Network::Off), Layers::default());
-        let around = Surroundings { policy: &policy, layers: &layers, folder: Path::new("/"), home: None };
+        let around = RefusalContext { policy: &policy, layers: &layers, folder: Path::new("/"), home: None };
         assert_eq!(notes(around, "touch: cannot touch '/usr/x': Read-only file system", "getaddrinfo"), [""; 0]);
     }
 

@@ -12,7 +12,7 @@ use super::folders::is_git_folder;
 
 /// The most submodules that are looked at.
 pub(super) const MODULES_MAX: usize = 256;
-/// How deep submodules are looked for: their names may have slashes.
+/// Depth to which submodules are searched for: their names may have slashes.
 pub(super) const MODULE_DEPTH_MAX: usize = 6;
 /// The most worktrees of a repository that are looked at.
 const WORKTREES_MAX: usize = 256;
@@ -22,14 +22,14 @@ const WORKTREES_MAX: usize = 256;
 pub(super) struct Repository {
     /// Its folders that lie outside the workdir.
     pub(super) outside: Vec<PathBuf>,
-    /// What is checked out from it, if the workdir is a folder in that: git compares all of it.
+    /// The tree that is checked out from it, if the workdir is a folder in that tree: git compares all of it.
     pub(super) tree: Option<PathBuf>,
-    /// What must not be changed.
+    /// Paths that must not be changed.
     pub(super) protected: Vec<PathBuf>,
-    /// What may be changed and not moved away: without it git takes the folder for no repository, and looks for
-    /// one elsewhere.
+    /// Paths that may be changed and not moved away: without them git doesn't take the folder for a repository, and
+    /// looks for one elsewhere.
     pub(super) kept_in_place: Vec<PathBuf>,
-    /// What git reads its settings from, or may be made to.
+    /// Folders that git reads its settings from, or may be made to.
     pub(super) folders: Vec<GitFolder>,
     /// The files and links that say where such a folder is.
     pub(super) pointers: Vec<PathBuf>,
@@ -39,12 +39,12 @@ pub(super) struct Repository {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitFolder {
     pub(super) at: PathBuf,
-    /// What is checked out from it, if that is known.
+    /// The tree that is checked out from it, if that is known.
     pub(super) tree: Option<PathBuf>,
     pub(super) kind: GitFolderKind,
 }
 
-/// What a git folder is to the workdir.
+/// The relation of a git folder to the workdir.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitFolderKind {
     /// A repository's.
@@ -180,7 +180,7 @@ impl Repository {
     }
 }
 
-/// Where the settings in a submodule's `folder` say that it is checked out.
+/// Returns the place at which a submodule is checked out, as the settings in its `folder` say.
 fn checked_out(folder: &Path) -> Option<PathBuf> {
     let settings = fs::read_to_string(folder.join("config")).ok()?;
     let value = settings.lines().find_map(|line| {

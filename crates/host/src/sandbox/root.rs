@@ -1,9 +1,8 @@
 //! A root folder of its own: put together of what the policy names, everything else is not there.
 //!
-//! What may be read is mounted read-only, what may be changed is not; hidden places are covered by nothing,
-//! protected ones are mounted on themselves read-only, and every folder above them that may be changed on itself,
-//! so that it can't be moved away: what is mounted below does not keep a folder in its place. The temporary folders
-//! are ours.
+//! Readable paths are mounted read-only, writable ones are not; hidden places are covered by nothing, protected ones
+//! are mounted on themselves read-only, and every folder above them that may be changed on itself, so that it can't be
+//! moved away: what is mounted below does not keep a folder in its place. The temporary folders are ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, OsStr};
@@ -17,10 +16,10 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_bind_recursive, mount_change, unmount,
 };
 
-use super::caches::Cache;
+use super::caches::WorkdirCache;
 use super::policy::Policy;
 
-/// How many links a path may lead through, as in the kernel.
+/// Number of links that a path may lead through, as in the kernel.
 const LINKS_MAX: usize = 40;
 /// Devices that are no way out.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -32,7 +31,7 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// What a mount must not do.
+/// Attributes that restrict a mount.
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 const NO_DEVICES: u64 = libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOSUID;
 
@@ -48,10 +47,10 @@ pub(super) fn build(policy: &Policy, has_processes: bool) -> io::Result<()> {
     root.show(Path::new("/sys"), READ_ONLY | NO_DEVICES)?;
     for (path, show) in shown(policy)? {
         let done = match show {
-            Show::Cache(cache) => root.cache(cache),
-            Show::Temporary => root.mount_at(&policy.temp(), path, NO_DEVICES),
-            Show::ReadOnly => root.show(path, READ_ONLY | NO_DEVICES),
-            Show::Writable => root.show(path, NO_DEVICES),
+            MountKind::Cache(cache) => root.cache(cache),
+            MountKind::Temporary => root.mount_at(&policy.temp(), path, NO_DEVICES),
+            MountKind::ReadOnly => root.show(path, READ_ONLY | NO_DEVICES),
+            MountKind::Writable => root.show(path, NO_DEVICES),
         };
         done.map_err(|error| at(path, &error))?;
     }
@@ -72,11 +71,11 @@ pub(super) fn build(policy: &Policy, has_processes: bool) -> io::Result<()> {
     go_to(&stage)
 }
 
-/// How a path is shown.
+/// The kind of mount by which a path is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Show<'a> {
+enum MountKind<'a> {
     /// A cache is there that is the working folder's.
-    Cache(&'a Cache),
+    Cache(&'a WorkdirCache),
     ReadOnly,
     Writable,
     /// Our own temporary folder is there.
@@ -85,13 +84,14 @@ enum Show<'a> {
 
 /// Every path with how it is shown. A folder comes before what lies in it, so that the inner rule is the one
 /// that holds.
-fn shown(policy: &Policy) -> io::Result<BTreeMap<&Path, Show<'_>>> {
-    let mut shown = BTreeMap::from([(Path::new("/tmp"), Show::Temporary), (Path::new("/var/tmp"), Show::Temporary)]);
+fn shown(policy: &Policy) -> io::Result<BTreeMap<&Path, MountKind<'_>>> {
+    let mut shown =
+        BTreeMap::from([(Path::new("/tmp"), MountKind::Temporary), (Path::new("/var/tmp"), MountKind::Temporary)]);
     let is_cache = |path: &&PathBuf| policy.caches.iter().any(|cache| cache.path == **path || cache.at == **path);
     let read = policy.read.iter().filter(|path| !is_cache(path));
-    shown.extend(read.map(|path| (path.as_path(), Show::ReadOnly)));
-    shown.extend(policy.caches.iter().map(|cache| (cache.at.as_path(), Show::Cache(cache))));
-    shown.extend(policy.write.iter().map(|path| (path.as_path(), Show::Writable)));
+    shown.extend(read.map(|path| (path.as_path(), MountKind::ReadOnly)));
+    shown.extend(policy.caches.iter().map(|cache| (cache.at.as_path(), MountKind::Cache(cache))));
+    shown.extend(policy.write.iter().map(|path| (path.as_path(), MountKind::Writable)));
     if shown.contains_key(Path::new("/")) {
         return Err(io::Error::other("a root of its own can't hold all of `/`"));
     }
@@ -116,7 +116,7 @@ struct Root<'a> {
 }
 
 impl Root<'_> {
-    /// Where `path` is while the root is put together.
+    /// Returns the place of `path` while the root is put together.
     fn staged(&self, path: &Path) -> PathBuf {
         self.stage.join(path.strip_prefix("/").unwrap_or(path))
     }
@@ -189,7 +189,7 @@ impl Root<'_> {
 
     /// Shows a cache in its place, over the operator's own where that may be read. Where the kernel can't layer them,
     /// the operator's own is there as it is.
-    fn cache(&self, cache: &Cache) -> io::Result<()> {
+    fn cache(&self, cache: &WorkdirCache) -> io::Result<()> {
         self.resolve(&cache.path)?;
         let Some(layered) = &cache.layered else { return self.mount_at(&cache.kept, &cache.at, NO_DEVICES) };
         let staged = self.staged(&cache.at);
@@ -302,19 +302,20 @@ impl Root<'_> {
     }
 }
 
-/// Whether the highest process number is a pid namespace's own: since Linux 6.14. Before, it was the machine's.
+/// Returns true if the highest process number is a pid namespace's own: since Linux 6.14. Before, it was the machine's.
 fn numbers_are_its_own() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 14))
 }
 
-/// Whether no part of the path is a link: a mount follows links, and what an agent may change it may make one.
+/// Returns true if no part of the path is a link: a mount follows links, and an agent may turn what it may change into
+/// one.
 fn leads_nowhere_else(path: &Path) -> io::Result<bool> {
     Ok(fs::canonicalize(path)? == path)
 }
 
-/// Whether something is mounted at `path` itself.
+/// Returns true if something is mounted at `path` itself.
 fn is_mounted(path: &Path) -> io::Result<bool> {
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
     let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;

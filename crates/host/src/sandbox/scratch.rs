@@ -14,18 +14,18 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
-use super::watch::{Finding, Watch};
+use super::watch::{RepositoryFinding, Watch};
 use crate::removal::remove_tree;
 
-/// How our folders are called in the system's temporary folder.
+/// Beginning of the names of our folders in the system's temporary folder.
 const PREFIX: &str = "adjutant-run-";
-/// What others may do in them: nothing. What commands leave there is the operator's alone.
+/// Their mode: no rights for other users. What commands leave there is the operator's alone.
 pub(super) const PRIVATE: u32 = 0o700;
 /// The file in each that is locked.
 const LOCK: &str = "lock";
-/// How many entries of the temporary folder are looked at: it may be everybody's, and full.
+/// Number of entries of the temporary folder that are looked at: it may be everybody's, and full.
 const LOOKED_AT_MAX: usize = 10_000;
-/// How many folders are removed at a time: a run should not wait for the leavings of all before it.
+/// Number of folders removed at a time: a run should not wait for the removal of all earlier leftovers.
 const REMOVED_MAX: usize = 32;
 
 /// The folder of one run, removed with it.
@@ -33,7 +33,7 @@ const REMOVED_MAX: usize = 32;
 pub(super) struct Scratch {
     folder: TempDir,
     _lock: File,
-    findings: Vec<Finding>,
+    findings: Vec<RepositoryFinding>,
 }
 
 impl Scratch {
@@ -62,8 +62,8 @@ impl Scratch {
         Ok(Self { folder, _lock: lock, findings })
     }
 
-    /// What killed runs had left in repositories.
-    pub(super) fn findings(&self) -> &[Finding] {
+    /// Returns the things that killed runs had left in repositories.
+    pub(super) fn findings(&self) -> &[RepositoryFinding] {
         &self.findings
     }
 
@@ -79,9 +79,9 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes our folders in `place` that nobody holds, with a look at the repositories of commands that were killed.
-/// What can't be removed stays: it is nobody's hurry.
-fn remove_abandoned(place: &Path) -> Vec<Finding> {
+/// Removes our folders in `place` that no process holds, with a look at the repositories of commands that were killed.
+/// A folder that can't be removed stays: nothing depends on it.
+fn remove_abandoned(place: &Path) -> Vec<RepositoryFinding> {
     let mut findings = Vec::new();
     let entries = fs::read_dir(place).into_iter().flatten().flatten().take(LOOKED_AT_MAX);
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));

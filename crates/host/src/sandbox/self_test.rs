@@ -23,14 +23,14 @@ use super::scratch::PRIVATE;
 use super::settings::{Mode, Sandbox};
 use crate::custody::{Command, Confined, Confinement, run};
 
-/// What is written where nothing must be read.
+/// The content of the file that must not be readable.
 const SECRET: &str = "a secret of nobody";
 /// The settings of the test's repository.
 const CONFIG: &str = "[core]\n\tbare = false\n";
-/// How long the attempts may take, all together. They take milliseconds.
+/// The longest the attempts may take, all together. They take milliseconds.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a command is kept from.
+/// An act that a command is kept from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wall {
     /// Changing files outside its folders.
@@ -65,7 +65,7 @@ impl Wall {
         }
     }
 
-    /// What a command can do if the wall is missing, for a person.
+    /// Describes what a command can do if the wall is missing, for a person.
     #[must_use]
     pub fn without(self) -> &'static str {
         match self {
@@ -79,12 +79,12 @@ impl Wall {
     }
 }
 
-/// What a self-test found.
+/// The result of a self-test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfTest {
-    /// How much was to be there.
+    /// The strictness that was asked for.
     pub mode: Mode,
-    /// What came of the layers.
+    /// The outcome of setting up the layers.
     pub layers: Layers,
     /// The walls that held.
     pub held: Vec<Wall>,
@@ -93,14 +93,14 @@ pub struct SelfTest {
 }
 
 impl SelfTest {
-    /// What is found without trying, since nothing is set up.
+    /// Returns the result without trying, since nothing is set up.
     fn nothing(mode: Mode, why: &str) -> Self {
         let absent = Layer::ALL.into_iter().map(|layer| Absent { layer, why: why.to_owned() });
         let layers = Layers { held: Vec::new(), absent: absent.collect() };
         Self { mode, layers, held: Vec::new(), missing: Wall::ALL.into() }
     }
 
-    /// Whether nothing that was wanted is missing.
+    /// Returns true if nothing that was wanted is missing.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.missing.is_empty() && self.layers.absent.is_empty()
@@ -120,7 +120,7 @@ pub async fn self_test(sandbox: &Sandbox) -> io::Result<SelfTest> {
     if !cfg!(target_os = "linux") {
         return Ok(SelfTest::nothing(mode, "only Linux has it"));
     }
-    let ground = Ground::new()?;
+    let ground = TestGround::new()?;
     let mut policy = sandbox.policy_for(&ground.places(), Network::Off)?;
     policy.required.clear();
     let confined = Confined { probe: Some(ground.probe()?), ..sandbox.confined(policy) };
@@ -141,15 +141,15 @@ pub async fn self_test(sandbox: &Sandbox) -> io::Result<SelfTest> {
     Ok(SelfTest { mode, layers: ended.layers.unwrap_or_default(), held, missing })
 }
 
-/// Where the attempts are made.
-struct Ground {
+/// The place of the attempts.
+struct TestGround {
     folder: tempfile::TempDir,
     root: PathBuf,
     tcp: TcpListener,
     udp: UdpSocket,
 }
 
-impl Ground {
+impl TestGround {
     fn new() -> io::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("adjutant-test-")
@@ -188,7 +188,7 @@ impl Ground {
         })
     }
 
-    /// Whether a wall held. What can't be told did not.
+    /// Returns true if a wall held. A wall that can't be judged counts as missing.
     fn held(&self, wall: Wall, stdout: &str) -> bool {
         // Made by the attempts: without it there were none.
         let was_tried = self.at("work/survivor").exists();
@@ -208,12 +208,12 @@ impl Ground {
     }
 }
 
-/// Whether nobody came.
+/// Returns true if nothing arrived.
 fn is_quiet<T>(came: io::Result<T>) -> bool {
     came.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// Whether a process still holds the file locked; it is killed.
+/// Returns true if a process still holds the file locked, and kills it.
 fn ended_survivor(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return true };
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {

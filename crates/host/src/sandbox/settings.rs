@@ -13,12 +13,12 @@ use super::folders::Folders;
 use super::layer::{Layer, Layers};
 use super::places::Places;
 use super::policy::{Limits, Network, Policy};
-use super::refusals::{self, Surroundings};
+use super::refusals::{self, RefusalContext};
 use super::repository::{MODULES_MAX, Repository};
 use super::scratch::Scratch;
 use super::settings_copy::{self, SettingsCopy};
 use super::unread::unread;
-use super::watch::{Finding, Watch};
+use super::watch::{RepositoryFinding, Watch};
 use crate::custody::{Confined, Confinement};
 
 /// The folder in a run's own for copies of the home's settings.
@@ -26,12 +26,12 @@ const COPIES: &str = "settings";
 /// The folder in our home for what commands left in repositories.
 const ASIDE: &str = "aside";
 
-/// How much of the sandbox must be there.
+/// The strictness: how much of the sandbox must be there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
     /// None: commands may do what the user may.
     Off,
-    /// What this kernel can give; what is missing is said.
+    /// As much as this kernel can give; missing layers are reported.
     #[default]
     Best,
     /// All of it, or no command is run.
@@ -53,14 +53,14 @@ impl Mode {
     }
 }
 
-/// What the operator settled.
+/// The operator's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How much must be there.
+    /// The strictness.
     pub mode: Mode,
     /// The layers that are tried; leaving one out shows what a kernel without it would do.
     pub layers: BTreeSet<Layer>,
-    /// How much of the machine a command may take.
+    /// Limits on a command's use of the machine.
     pub limits: Limits,
 }
 
@@ -80,7 +80,7 @@ pub struct Sandbox {
     /// Layers that are known to be missing, and that commands are run without.
     accepted: BTreeSet<Layer>,
     links: Links,
-    /// What is known of the folders below the workdir.
+    /// The contents of the folders below the workdir, remembered.
     walked: Folders,
     /// Copies of the home's settings, made once.
     copies: Vec<SettingsCopy>,
@@ -91,7 +91,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Makes the run's own folder, and removes what killed runs left of theirs. `launcher` is our program, which is started anew for each command.
+    /// Makes the run's own folder, and removes what killed runs left of theirs. `launcher` is our program, which is
+    /// started anew for each command.
     ///
     /// # Errors
     ///
@@ -118,19 +119,19 @@ impl Sandbox {
         })
     }
 
-    /// What the operator settled.
+    /// Returns the operator's settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What commands of killed runs had left in repositories, and was put aside just now.
+    /// Returns the things that commands of killed runs had left in repositories, and that were put aside just now.
     #[must_use]
-    pub fn found_at_start(&self) -> &[Finding] {
+    pub fn found_at_start(&self) -> &[RepositoryFinding] {
         self.scratch.findings()
     }
 
-    /// What a command sees of the operator's home: paths that are there.
+    /// Returns the paths of the operator's home that a command sees, as far as they are there.
     #[must_use]
     pub fn shown_in_home(&self) -> Vec<PathBuf> {
         match self.settings.mode {
@@ -151,7 +152,7 @@ impl Sandbox {
         })
     }
 
-    /// Where caches of this working folder are kept that commands fill; the folder may not be there yet.
+    /// Returns the folder for the caches of this working folder that commands fill; it may not be there yet.
     #[must_use]
     pub fn caches_folder(&self) -> Option<PathBuf> {
         let workdir = fs::canonicalize(&self.places.workdir).ok()?;
@@ -166,13 +167,13 @@ impl Sandbox {
         self
     }
 
-    /// Where a command finds its temporary folder, if it is not confined.
+    /// Returns a command's temporary folder, if the command is not confined.
     #[must_use]
     pub fn temp(&self) -> PathBuf {
         self.scratch.path().join("tmp")
     }
 
-    /// What a command is kept to that may, or may not, use the network. Looks at the disk: a repository may have
+    /// Makes the policy of a command that may, or may not, use the network. Looks at the disk: a repository may have
     /// come since.
     ///
     /// # Errors
@@ -247,12 +248,13 @@ impl Sandbox {
         }
     }
 
-    /// What custody keeps a command to, and how the repository is now, to be looked at when it has ended. That is on
-    /// the disk before the command begins: if this process is killed, the next run looks.
+    /// Makes the confinement of a command, with the present state of the repository, to compare with when the command
+    /// has ended. That state is on the disk before the command begins: if this process is killed, the next run
+    /// compares.
     ///
     /// # Errors
     ///
-    /// The system's, if the workdir or our own folder is gone, or how the repository is can't be kept.
+    /// The system's, if the workdir or our own folder is gone, or the state of the repository can't be written.
     pub fn confinement(&self, network: Network) -> io::Result<Confinement> {
         Ok(match self.settings.mode {
             Mode::Off => Confinement::None,
@@ -282,7 +284,7 @@ impl Sandbox {
         (stdout, stderr): (&str, &str),
     ) -> Vec<String> {
         let Ok(policy) = self.policy(network) else { return Vec::new() };
-        let around = Surroundings { policy: &policy, layers, folder, home: self.places.home.as_deref() };
+        let around = RefusalContext { policy: &policy, layers, folder, home: self.places.home.as_deref() };
         refusals::notes(around, stdout, stderr)
     }
 

@@ -29,9 +29,9 @@ pub struct SettingsCopy {
     pub variable: String,
 }
 
-/// How a file is read.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum SettingsFormat {
     /// As git's settings; what it includes is copied too.
     Git,
     /// A setting a line, `name = value`, within sections or not.
@@ -39,12 +39,12 @@ enum Format {
 }
 
 /// Files that are copied: in the home, how they are read, and the variable that leads to another.
-const FILES: [(&str, Format, &str); 5] = [
-    (".gitconfig", Format::Git, "GIT_CONFIG_GLOBAL"),
-    (".config/git/config", Format::Git, "GIT_CONFIG_GLOBAL"),
-    (".npmrc", Format::Lines(NPM), "NPM_CONFIG_USERCONFIG"),
-    (".config/pip/pip.conf", Format::Lines(PIP), "PIP_CONFIG_FILE"),
-    (".pip/pip.conf", Format::Lines(PIP), "PIP_CONFIG_FILE"),
+const FILES: [(&str, SettingsFormat, &str); 5] = [
+    (".gitconfig", SettingsFormat::Git, "GIT_CONFIG_GLOBAL"),
+    (".config/git/config", SettingsFormat::Git, "GIT_CONFIG_GLOBAL"),
+    (".npmrc", SettingsFormat::Lines(NPM), "NPM_CONFIG_USERCONFIG"),
+    (".config/pip/pip.conf", SettingsFormat::Lines(PIP), "PIP_CONFIG_FILE"),
+    (".pip/pip.conf", SettingsFormat::Lines(PIP), "PIP_CONFIG_FILE"),
 ];
 /// Settings of npm and pnpm that are copied; a star stands for any text.
 const NPM: &[&str] = &[
@@ -110,8 +110,8 @@ pub(super) fn make(home: &Path, workdir: &Path, folder: &Path) -> io::Result<Vec
         let path = home.join(name);
         let Ok(at) = fs::canonicalize(&path) else { continue };
         let text = match format {
-            Format::Git => git_settings(&at, home, workdir),
-            Format::Lines(names) => lines(&at, names),
+            SettingsFormat::Git => git_settings(&at, home, workdir),
+            SettingsFormat::Lines(names) => lines(&at, names),
         };
         let Ok(text) = text else { continue };
         let copy = folder.join(number.to_string());

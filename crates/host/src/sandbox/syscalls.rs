@@ -10,7 +10,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-use super::policy::Reach;
+use super::policy::NetworkReach;
 
 /// Denied with EPERM, whatever their arguments: other roots and namespaces, other processes' memory, the
 /// kernel's own machinery, descriptors by handle, and io_uring, which does what it likes past any filter.
@@ -74,7 +74,7 @@ const X32: i64 = 0x4000_0000;
 /// x32's own numbers of `ptrace`, `process_vm_readv`, `process_vm_writev` and `kexec_load`.
 #[cfg(target_arch = "x86_64")]
 const X32_DENIED: [i64; 4] = [521, 539, 540, 528];
-/// What `clone` may not make a namespace of.
+/// The kinds of namespaces that `clone` may not make.
 const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -110,8 +110,8 @@ const MAKING: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRE
 ///
 /// # Errors
 ///
-/// Why it is not filtered.
-pub(super) fn filter(reach: Reach) -> Result<(), String> {
+/// Reason why it is not filtered.
+pub(super) fn filter(reach: NetworkReach) -> Result<(), String> {
     let machine = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| error.to_string())?;
     // Programs take the older call when one of these is not there; their flags and modes lie in memory, where no
     // filter sees them.
@@ -126,12 +126,14 @@ pub(super) fn filter(reach: Reach) -> Result<(), String> {
     Ok(())
 }
 
-fn denied(reach: Reach) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
+fn denied(reach: NetworkReach) -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         DENIED.iter().chain(DENIED_HERE).map(|number| (*number, Vec::new())).collect();
     let families: &[libc::c_int] = match reach {
-        Reach::LocalSockets => &[libc::AF_UNIX],
-        Reach::Loopback | Reach::Everywhere => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        NetworkReach::LocalSockets => &[libc::AF_UNIX],
+        NetworkReach::Loopback | NetworkReach::Everywhere => {
+            &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]
+        }
     };
     let other_family = families.iter().map(|family| argument(0, SeccompCmpOp::Ne, family.unsigned_abs().into()));
     // Of netlink only what lists interfaces and routes: the rest is the kernel's own machinery.
@@ -166,14 +168,14 @@ fn set_id() -> Result<BTreeMap<i64, Vec<SeccompRule>>, String> {
     Ok(rules)
 }
 
-type Condition = Result<SeccompCondition, seccompiler::BackendError>;
+type FilterCondition = Result<SeccompCondition, seccompiler::BackendError>;
 
-fn argument(place: u8, comparison: SeccompCmpOp, value: u64) -> Condition {
+fn argument(place: u8, comparison: SeccompCmpOp, value: u64) -> FilterCondition {
     SeccompCondition::new(place, SeccompCmpArgLen::Dword, comparison, value)
 }
 
 /// The rule that all conditions hold.
-fn all(conditions: Vec<Condition>) -> Result<SeccompRule, String> {
+fn all(conditions: Vec<FilterCondition>) -> Result<SeccompRule, String> {
     let conditions = conditions.into_iter().collect::<Result<_, _>>();
     conditions.and_then(SeccompRule::new).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! What `deny_read` names in the working folder, to be hidden from a command.
+//! Finds the paths that `deny_read` names in the working folder, to be hidden from a command.
 //!
 //! Looked for before each command, since files come and go. Entries without wildcards are looked up; for others the
 //! folder is gone through. A link that is named hides what it leads to.
@@ -54,7 +54,7 @@ pub(super) fn unread(workdir: &Path, entries: &[String]) -> io::Result<Vec<PathB
     Ok(found)
 }
 
-/// Where a path really is, if there is anything.
+/// Returns the real path, if there is anything.
 fn place(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }

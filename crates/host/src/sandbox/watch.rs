@@ -1,10 +1,10 @@
-//! What of a repository no mount can protect, looked at when a command has ended: what came or was changed there and
-//! would have the operator's git run something is put aside, and what was there is put back.
+//! Watches the parts of a repository that no mount can protect. When a command has ended, things that it added or
+//! changed there and that would have the operator's git run something are put aside, and what was there is put back.
 //!
-//! A name that does not exist can't be mounted on, and git has to write in the folder that it would be in. Nothing
-//! of a command is left when it has ended, so nobody is there to race with; while it runs, the operator's git may
-//! still meet what it made. Nothing is deleted: it is moved to our home, or to a folder in the repository that git
-//! doesn't read where our home is on another disk.
+//! A name that does not exist can't be mounted on, and git has to write in the folder that it would be in. No process
+//! of a command is left when it has ended, so there is no race; while it runs, the operator's git may still meet what
+//! it made. Nothing is deleted: it is moved to our home, or to a folder in the repository that git doesn't read where
+//! our home is on another disk.
 //!
 //! Begin with [`Watch::of`] and [`Watch::settle`]; `embedded.rs` looks at the repositories in a repository.
 
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::embedded::{Links, Tree};
+use super::embedded::{CheckedOutTree, Links};
 use super::folders::Folders;
 use super::lost::Holdings;
 use super::nested::{Nested, Wrong};
@@ -27,31 +27,31 @@ use super::scratch::PRIVATE;
 
 /// The largest file that is put back, in bytes: far more than any setting has.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// What the owner needs of a folder for git to find a repository in it.
+/// The permissions of a folder that its owner needs for git to find a repository in it.
 const USABLE: u32 = 0o700;
-/// How the files in a run's own folder begin that say how a repository was.
+/// Beginning of the names of the files in a run's own folder that record the state of a repository.
 const FILE: &str = "watch-";
 /// The folder in a git folder for what can't be moved to our home.
 const ASIDE: &str = "adjutant-aside";
 
-/// How a repository was before a command.
+/// The state of a repository before a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Watch {
     /// The git folder of the workdir.
     own: Option<PathBuf>,
-    /// Where what is found is put.
+    /// The folder that findings are put into.
     aside: Option<PathBuf>,
     /// In the order in which they are looked at: what makes the others readable comes first.
-    places: Vec<Place>,
-    /// What is checked out from the repository and its submodules.
-    trees: Vec<Tree>,
+    places: Vec<WatchedPath>,
+    /// The trees that are checked out from the repository and its submodules.
+    trees: Vec<CheckedOutTree>,
     /// The refs and objects that there are.
     #[serde(default)]
     held: Vec<Holdings>,
     /// The repositories below the workdir that are not its own.
     #[serde(default)]
     nested: Nested,
-    /// What is known of the folders below the workdir.
+    /// The contents of the folders below the workdir, remembered.
     #[serde(skip)]
     walked: Folders,
     /// The file that it is in.
@@ -61,15 +61,15 @@ pub(crate) struct Watch {
 
 /// Something that git reads, and how it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct WatchedPath {
     path: PathBuf,
-    was: State,
-    rule: Rule,
+    was: PathState,
+    rule: AllowedChange,
 }
 
-/// What may have become of it.
+/// The changes that are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Rule {
+enum AllowedChange {
     /// Nothing.
     Same,
     /// It may be gone.
@@ -82,9 +82,9 @@ enum Rule {
     Needed,
 }
 
-/// What is at a path, as far as it matters.
+/// The thing at a path, as far as it matters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum State {
+pub(super) enum PathState {
     Absent,
     /// A file and what it has; `None` for one that is too large or can't be read.
     File(Option<Vec<u8>>),
@@ -95,29 +95,29 @@ pub(super) enum State {
 
 /// Something that a command left, changed or took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// What came, was changed or is gone.
+pub struct RepositoryFinding {
+    /// The path of the thing that came, was changed or is gone.
     pub path: PathBuf,
-    /// Where it is now; `None` if it could not be moved, or there was nothing to be moved.
+    /// Its place now; `None` if it could not be moved, or there was nothing to move.
     pub aside: Option<PathBuf>,
-    /// What is left of it.
+    /// The thing that is left at the path.
     #[serde(default)]
     pub left: Left,
 }
 
-/// What is left of what a command changed.
+/// The thing that is left of what a command changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Left {
-    /// What the command made of it, put aside if that was possible.
+    /// The command's version, put aside if that was possible.
     #[default]
     Made,
-    /// What was there before: it was gone, and was put back.
+    /// The earlier version: it was gone, and was put back.
     Restored,
     /// Nothing: it is gone.
     Nothing,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for RepositoryFinding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
         match &self.aside {
@@ -130,7 +130,7 @@ impl fmt::Display for Finding {
 }
 
 impl Watch {
-    /// How `repository` is now. What is found later is put into the folder `aside`.
+    /// Records the present state of `repository`. Later findings are put into the folder `aside`.
     pub(super) fn of(
         workdir: &Path,
         repository: &Repository,
@@ -153,12 +153,12 @@ impl Watch {
             let above: Vec<&Path> =
                 path.ancestors().filter(|above| roots.iter().any(|root| above.starts_with(root))).collect();
             for folder in above.into_iter().rev() {
-                watch.place(folder.to_owned(), Rule::Usable, &mut seen);
+                watch.place(folder.to_owned(), AllowedChange::Usable, &mut seen);
             }
         }
         for pointer in &repository.pointers {
             // The workdir's own leads to the repository; a submodule that is gone leads nowhere.
-            let rule = if pointer.parent() == Some(workdir) { Rule::Same } else { Rule::SameOrGone };
+            let rule = if pointer.parent() == Some(workdir) { AllowedChange::Same } else { AllowedChange::SameOrGone };
             watch.place(pointer.clone(), rule, &mut seen);
         }
         for folder in &repository.folders {
@@ -176,30 +176,30 @@ impl Watch {
         match folder.kind {
             GitFolderKind::Whole => {
                 for name in ["objects", "refs"] {
-                    self.place(at(name), Rule::Needed, seen);
+                    self.place(at(name), AllowedChange::Needed, seen);
                 }
                 for name in ["commondir", "config.worktree", "config", "hooks"] {
-                    self.place(at(name), Rule::Same, seen);
+                    self.place(at(name), AllowedChange::Same, seen);
                 }
-                self.place(at("HEAD"), Rule::Head, seen);
+                self.place(at("HEAD"), AllowedChange::Head, seen);
             }
             GitFolderKind::Own => {
                 for name in ["commondir", "config.worktree", "gitdir"] {
-                    self.place(at(name), Rule::Same, seen);
+                    self.place(at(name), AllowedChange::Same, seen);
                 }
             }
             GitFolderKind::Other => {
                 for name in ["commondir", "config.worktree"] {
-                    self.place(at(name), Rule::SameOrGone, seen);
+                    self.place(at(name), AllowedChange::SameOrGone, seen);
                 }
             }
         }
     }
 
-    fn place(&mut self, path: PathBuf, rule: Rule, seen: &mut BTreeSet<PathBuf>) {
+    fn place(&mut self, path: PathBuf, rule: AllowedChange, seen: &mut BTreeSet<PathBuf>) {
         if seen.insert(path.clone()) {
-            let was = State::of(&path);
-            self.places.push(Place { path, was, rule });
+            let was = PathState::of(&path);
+            self.places.push(WatchedPath { path, was, rule });
         }
     }
 
@@ -221,7 +221,7 @@ impl Watch {
     }
 
     /// The end of the command: as [`Watch::settle`], and nothing is left to do for another run.
-    pub(crate) fn end(&self) -> Vec<Finding> {
+    pub(crate) fn end(&self) -> Vec<RepositoryFinding> {
         let findings = self.settle();
         if let Some(path) = &self.kept {
             fs::remove_file(path).ok();
@@ -230,7 +230,7 @@ impl Watch {
     }
 
     /// Puts aside what the command left, and puts back what was there.
-    pub(super) fn settle(&self) -> Vec<Finding> {
+    pub(super) fn settle(&self) -> Vec<RepositoryFinding> {
         let mut findings = Vec::new();
         for place in &self.places {
             if !place.is_right() {
@@ -239,7 +239,7 @@ impl Watch {
         }
         let known: BTreeSet<PathBuf> = self.places.iter().map(|place| place.path.clone()).collect();
         for Wrong { path, was } in self.nested.wrong(&known, &self.walked) {
-            findings.extend(self.put_right(&Place { path, was, rule: Rule::Same }));
+            findings.extend(self.put_right(&WatchedPath { path, was, rule: AllowedChange::Same }));
         }
         let known: BTreeSet<&Path> = known.iter().map(PathBuf::as_path).chain(self.nested.folders()).collect();
         let mut left = super::repository::MODULES_MAX;
@@ -250,36 +250,41 @@ impl Watch {
         }
         for path in self.held.iter().flat_map(Holdings::lost) {
             if findings.iter().all(|finding| finding.path != path) {
-                findings.push(Finding { path, aside: None, left: Left::Nothing });
+                findings.push(RepositoryFinding { path, aside: None, left: Left::Nothing });
             }
         }
         findings
     }
 
-    fn put_right(&self, place: &Place) -> Option<Finding> {
+    fn put_right(&self, place: &WatchedPath) -> Option<RepositoryFinding> {
         // A folder above may be a link now, which git would follow.
         if let Some(link) = link_above(&place.path) {
             return Some(self.put_aside(&link));
         }
-        let is_folder = State::of(&place.path) == State::Folder;
-        if is_folder && (place.rule == Rule::Usable || (place.rule == Rule::Needed && place.was == State::Folder)) {
-            return (!make_usable(&place.path)).then(|| Finding::of(&place.path));
+        let is_folder = PathState::of(&place.path) == PathState::Folder;
+        if is_folder
+            && (place.rule == AllowedChange::Usable
+                || (place.rule == AllowedChange::Needed && place.was == PathState::Folder))
+        {
+            return (!make_usable(&place.path)).then(|| RepositoryFinding::of(&place.path));
         }
-        let was_there = State::of(&place.path) != State::Absent;
+        let was_there = PathState::of(&place.path) != PathState::Absent;
         let mut finding = match was_there {
             true => self.put_aside(&place.path),
-            false => Finding::of(&place.path),
+            false => RepositoryFinding::of(&place.path),
         };
         let is_back = match &place.was {
-            State::Absent => Ok(()),
-            State::File(Some(content)) => put_back(&place.path, content),
-            State::Link(to) => symlink(to, &place.path),
-            State::File(None) | State::Folder | State::Other => Err(io::Error::from(io::ErrorKind::Unsupported)),
+            PathState::Absent => Ok(()),
+            PathState::File(Some(content)) => put_back(&place.path, content),
+            PathState::Link(to) => symlink(to, &place.path),
+            PathState::File(None) | PathState::Folder | PathState::Other => {
+                Err(io::Error::from(io::ErrorKind::Unsupported))
+            }
         };
         match is_back {
             // It was only taken away, and is there again.
-            Ok(()) if !was_there && place.was == State::Absent => None,
-            Ok(()) if !was_there => Some(Finding { left: Left::Restored, ..finding }),
+            Ok(()) if !was_there && place.was == PathState::Absent => None,
+            Ok(()) if !was_there => Some(RepositoryFinding { left: Left::Restored, ..finding }),
             Ok(()) => Some(finding),
             Err(_) => {
                 finding.aside = None;
@@ -289,38 +294,38 @@ impl Watch {
     }
 
     /// Moves what is at `path` where git doesn't read it.
-    fn put_aside(&self, path: &Path) -> Finding {
+    fn put_aside(&self, path: &Path) -> RepositoryFinding {
         let within = self.own.as_ref().map(|own| own.join(ASIDE));
         let aside = self.aside.iter().chain(&within).find_map(|folder| moved(path, folder).ok());
-        Finding { aside, ..Finding::of(path) }
+        RepositoryFinding { aside, ..RepositoryFinding::of(path) }
     }
 }
 
-impl Finding {
+impl RepositoryFinding {
     /// One that nothing could be done about.
     fn of(path: &Path) -> Self {
         Self { path: path.to_owned(), aside: None, left: Left::Made }
     }
 }
 
-impl Place {
+impl WatchedPath {
     fn is_right(&self) -> bool {
         if link_above(&self.path).is_some() {
             // Whose folder is gone has no settings; whose folder is a link now may have any.
             return false;
         }
-        let now = State::of(&self.path);
+        let now = PathState::of(&self.path);
         match self.rule {
-            Rule::Same => now == self.was,
-            Rule::SameOrGone => now == State::Absent || now == self.was,
-            Rule::Head => !names_something(&self.was) || names_something(&now),
-            Rule::Usable => now != State::Folder || is_usable(&self.path),
-            Rule::Needed => now == self.was && (now != State::Folder || is_usable(&self.path)),
+            AllowedChange::Same => now == self.was,
+            AllowedChange::SameOrGone => now == PathState::Absent || now == self.was,
+            AllowedChange::Head => !names_something(&self.was) || names_something(&now),
+            AllowedChange::Usable => now != PathState::Folder || is_usable(&self.path),
+            AllowedChange::Needed => now == self.was && (now != PathState::Folder || is_usable(&self.path)),
         }
     }
 }
 
-impl State {
+impl PathState {
     pub(super) fn of(path: &Path) -> Self {
         let Ok(found) = fs::symlink_metadata(path) else { return Self::Absent };
         if found.is_dir() {
@@ -344,10 +349,10 @@ fn read(path: &Path, found: &fs::Metadata) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(content))
 }
 
-/// Whether a HEAD is one by which git takes its folder for a repository.
-fn names_something(head: &State) -> bool {
+/// Returns true if git takes the folder of such a HEAD for a repository.
+fn names_something(head: &PathState) -> bool {
     match head {
-        State::File(Some(content)) => {
+        PathState::File(Some(content)) => {
             // No other white space counts for git.
             let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
             let branch = content.strip_prefix(b"ref:").map(|rest| {
@@ -357,8 +362,8 @@ fn names_something(head: &State) -> bool {
             let commit = content.get(..40).is_some_and(|name| name.iter().all(u8::is_ascii_hexdigit));
             commit || branch.is_some_and(|branch| branch.starts_with(b"refs/"))
         }
-        State::Link(to) => to.as_os_str().as_bytes().starts_with(b"refs/"),
-        State::Absent | State::File(None) | State::Folder | State::Other => false,
+        PathState::Link(to) => to.as_os_str().as_bytes().starts_with(b"refs/"),
+        PathState::Absent | PathState::File(None) | PathState::Folder | PathState::Other => false,
     }
 }
 
@@ -414,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_head_counts_as_git_reads_it() {
-        let file = |text: &str| State::File(Some(text.as_bytes().to_vec()));
+        let file = |text: &str| PathState::File(Some(text.as_bytes().to_vec()));
         for (head, expected) in [
             (file("ref: refs/heads/main\n"), true),
             (file("ref:refs/x"), true),
@@ -422,11 +427,11 @@ mod tests {
             (file("ref: heads/main\n"), false),
             (file(""), false),
             (file(&"z".repeat(40)), false),
-            (State::Link("refs/heads/main".into()), true),
-            (State::Link("../refs".into()), false),
-            (State::Link("refs".into()), false),
+            (PathState::Link("refs/heads/main".into()), true),
+            (PathState::Link("../refs".into()), false),
+            (PathState::Link("refs".into()), false),
             (file("ref:\u{c}refs/x"), false),
-            (State::Absent, false),
+            (PathState::Absent, false),
         ] {
             assert_eq!(names_something(&head), expected, "{head:?}");
         }

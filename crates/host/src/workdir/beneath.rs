@@ -61,7 +61,7 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says; `ENOTDIR` if a file or a link is in the way.
+    /// The error of the system or the guard; `ENOTDIR` if a file or a link is in the way.
     pub fn create_parents(&self, path: &WorkPath) -> Result<Vec<WorkPath>, WorkdirError> {
         let mut created = Vec::new();
         let mut folder = self.pass_through("").map_err(|error| WorkdirError::io(path, error))?;

@@ -1,4 +1,4 @@
-//! Why a path could not be used, with the stable name that a tool result carries.
+//! Errors about paths that can't be used, with the stable name that a tool result carries.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::WorkPath;
 
-/// Why a path could not be used.
+/// Reason why a path could not be used.
 #[derive(Debug, Error)]
 pub enum WorkdirError {
     /// It leads out of the workdir, as text or through a symbolic link.
@@ -20,7 +20,7 @@ pub enum WorkdirError {
     Unusable {
         /// The path as given, cut.
         path: String,
-        /// Why.
+        /// The reason.
         why: &'static str,
         /// The stable code.
         code: &'static str,
@@ -36,7 +36,7 @@ pub enum WorkdirError {
     NotPlain {
         /// The path.
         path: String,
-        /// What it is.
+        /// The kind of thing it is.
         what: &'static str,
     },
     /// It has a second name elsewhere, and is too large to be written anew.
@@ -50,7 +50,7 @@ pub enum WorkdirError {
     Io {
         /// The path.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

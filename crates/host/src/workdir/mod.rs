@@ -40,7 +40,7 @@ const MODE_BITS: u32 = 0o7777;
 /// The largest file with a second name that is written anew to add to it: 64 MiB, since it is held in memory.
 const REWRITTEN_BYTES_MAX: u64 = 64 << 20;
 
-/// What stands at a path; a symbolic link is not followed.
+/// The kind of thing at a path; a symbolic link is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A plain file.
@@ -58,27 +58,27 @@ pub enum Kind {
     Special,
 }
 
-/// What was read of a file.
+/// The bytes that were read of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
     /// The first bytes, as many as were allowed.
     pub bytes: Vec<u8>,
-    /// How many the file has.
+    /// Number of bytes of the file.
     pub total: u64,
 }
 
 /// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct FolderEntry {
     /// Its name; of one that is not UTF-8 a text that stands for it ([`is_text`]).
     pub name: String,
-    /// What it is.
+    /// The kind of thing it is.
     pub kind: Kind,
 }
 
-/// What a write did.
+/// The outcome of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteOutcome {
     /// The folders that were created for it, outermost first.
     pub created_folders: Vec<WorkPath>,
 }
@@ -91,7 +91,7 @@ pub struct Workdir {
     root: PathBuf,
 }
 
-/// How the name of a temporary file begins; the number of the process that writes it follows.
+/// Beginning of the name of a temporary file; the number of the process that writes it follows.
 const TEMPORARY: &str = ".adjutant-tmp-";
 
 /// Makes names of temporary files unique within the process; the process id does it between processes.
@@ -109,7 +109,7 @@ impl Workdir {
         Ok(Self { dir, given: path.to_owned(), root })
     }
 
-    /// Where it is, without links.
+    /// Returns its path, without links.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -127,7 +127,7 @@ impl Workdir {
         })
     }
 
-    /// What stands at `path`, none if nothing does.
+    /// Returns the kind of thing at `path`; `None` if nothing is there.
     ///
     /// # Errors
     ///
@@ -192,25 +192,25 @@ impl Workdir {
     /// # Errors
     ///
     /// `ENOTDIR` or `ENOENT`, or what the system or the guard says.
-    pub fn entries(&self, path: &WorkPath) -> Result<Vec<Entry>, WorkdirError> {
+    pub fn entries(&self, path: &WorkPath) -> Result<Vec<FolderEntry>, WorkdirError> {
         let mut entries = Vec::new();
         let folder = Dir::from_std_file(self.open_folder_at(path)?.into());
         for entry in folder.entries().map_err(|error| WorkdirError::io(path, error))? {
             let entry = entry.map_err(|error| WorkdirError::io(path, error))?;
             // An entry that vanished since is no entry.
             if let Ok(found) = entry.metadata() {
-                entries.push(Entry { name: text_of(&entry.file_name()), kind: kind_of(&found) });
+                entries.push(FolderEntry { name: text_of(&entry.file_name()), kind: kind_of(&found) });
             }
         }
         entries.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(entries)
     }
 
-    /// Where a symbolic link leads, as it is written; what is not UTF-8 in it is a text that stands for it.
+    /// Returns the target of a symbolic link, as it is written; what is not UTF-8 in it is a text that stands for it.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn read_link(&self, path: &WorkPath) -> Result<String, WorkdirError> {
         let (parent, name) = self.open_parent(path)?;
         let target = parent.read_link_contents(&*name).map_err(|error| WorkdirError::io(path, error))?;
@@ -221,7 +221,7 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says.
+    /// The error of the system or the guard.
     pub fn mode(&self, path: &WorkPath) -> Result<u32, WorkdirError> {
         let (parent, name) = self.open_parent(path)?;
         let found = parent.symlink_metadata(&*name).map_err(|error| WorkdirError::io(path, error))?;
@@ -232,7 +232,7 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says.
+    /// The error of the system or the guard.
     pub fn set_mode(&self, path: &WorkPath, mode: u32) -> Result<(), WorkdirError> {
         let (parent, name) = self.open_parent(path)?;
         // By the open file itself: a link in its place would be followed.
@@ -252,7 +252,7 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says; `ENOTDIR` if a file is in the way.
+    /// The error of the system or the guard; `ENOTDIR` if a file is in the way.
     pub fn create_folder(&self, path: &WorkPath, mode: u32) -> Result<(), WorkdirError> {
         self.create_parents(path)?;
         let (parent, name) = self.open_parent(path)?;
@@ -265,7 +265,7 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says.
+    /// The error of the system or the guard.
     pub fn create_link(&self, path: &WorkPath, target: &str) -> Result<(), WorkdirError> {
         self.create_parents(path)?;
         let (parent, name) = self.open_parent(path)?;
@@ -279,8 +279,8 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says; then the file is as it was and no temporary file is left.
-    pub fn write(&self, path: &WorkPath, content: &[u8], mode: Option<u32>) -> Result<Written, WorkdirError> {
+    /// The error of the system or the guard; then the file is as it was and no temporary file is left.
+    pub fn write(&self, path: &WorkPath, content: &[u8], mode: Option<u32>) -> Result<WriteOutcome, WorkdirError> {
         let kept = match self.kind(path)? {
             Some(Kind::File { mode, .. }) => Some(mode),
             Some(Kind::Folder) => {
@@ -299,7 +299,7 @@ impl Workdir {
             remove_quietly(&parent, &temporary);
             return Err(WorkdirError::io(path, error));
         }
-        Ok(Written { created_folders })
+        Ok(WriteOutcome { created_folders })
     }
 
     /// Adds to the end of a file, which is created if it isn't there. One with a second name elsewhere is written anew
@@ -307,9 +307,9 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says; [`WorkdirError::SecondName`] for a file with a second name that is too large to
-    /// be written anew.
-    pub fn append(&self, path: &WorkPath, content: &[u8]) -> Result<Written, WorkdirError> {
+    /// The error of the system or the guard; [`WorkdirError::SecondName`] for a file with a second name that is too
+    /// large to be written anew.
+    pub fn append(&self, path: &WorkPath, content: &[u8]) -> Result<WriteOutcome, WorkdirError> {
         if let Some(kind) = self.kind(path)? {
             plain(path, kind)?;
         }
@@ -324,10 +324,10 @@ impl Workdir {
             return self.append_anew(path, content);
         }
         file.write_all(content).and_then(|()| file.sync_data()).map_err(failed)?;
-        Ok(Written { created_folders })
+        Ok(WriteOutcome { created_folders })
     }
 
-    fn append_anew(&self, path: &WorkPath, content: &[u8]) -> Result<Written, WorkdirError> {
+    fn append_anew(&self, path: &WorkPath, content: &[u8]) -> Result<WriteOutcome, WorkdirError> {
         let Contents { mut bytes, total } = self.read(path, REWRITTEN_BYTES_MAX)?;
         if total > bytes.len() as u64 {
             return Err(WorkdirError::SecondName { path: path.to_string() });
@@ -340,7 +340,7 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says.
+    /// The error of the system or the guard.
     pub fn remove_file(&self, path: &WorkPath) -> Result<(), WorkdirError> {
         let (parent, name) = self.open_parent(path)?;
         parent.remove_file(&*name).map_err(|error| WorkdirError::io(path, error))
@@ -351,7 +351,7 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says; a folder that is not there has none.
+    /// The error of the system or the guard; a folder that is not there has no leftovers.
     pub fn sweep_leftovers(&self, path: &WorkPath) -> Result<(), WorkdirError> {
         let folder = WorkPath(path.split().0.to_owned());
         let Ok(folder) = self.open_folder_at(&folder) else { return Ok(()) };
@@ -371,7 +371,7 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says, `ENOTEMPTY` among it.
+    /// The error of the system or the guard, `ENOTEMPTY` among them.
     pub fn remove_empty_folder(&self, path: &WorkPath) -> Result<(), WorkdirError> {
         let (parent, name) = self.open_parent(path)?;
         parent.remove_dir(&*name).map_err(|error| WorkdirError::io(path, error))
@@ -381,7 +381,7 @@ impl Workdir {
     ///
     /// # Errors
     ///
-    /// What the system or the guard says.
+    /// The error of the system or the guard.
     pub fn rename(&self, from: &WorkPath, to: &WorkPath) -> Result<(), WorkdirError> {
         let ((old, from_name), (new, to_name)) = (self.open_parent(from)?, self.open_parent(to)?);
         old.rename(&*from_name, &new, &*to_name).map_err(|error| WorkdirError::io(from, error))

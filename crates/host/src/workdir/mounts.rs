@@ -24,9 +24,9 @@ fn place_by(table: &str, root: &Path, own: u64, mount: u64, below: &str) -> Opti
 /// A line of the kernel's table of mounts.
 struct Mount<'t> {
     device: &'t str,
-    /// What of its file system it shows.
+    /// The part of its file system that it shows.
     root: PathBuf,
-    /// Where.
+    /// The path it is mounted at.
     point: PathBuf,
 }
 

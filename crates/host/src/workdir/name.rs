@@ -61,7 +61,7 @@ pub(crate) fn name_of(text: &str) -> Cow<'_, OsStr> {
     Cow::Owned(OsString::from_vec(bytes))
 }
 
-/// Whether a path or name stands for itself, and so for one that is UTF-8.
+/// Returns true if a path or name stands for itself, and so for one that is UTF-8.
 #[must_use]
 pub fn is_text(text: &str) -> bool {
     !text.contains(is_stand_in)

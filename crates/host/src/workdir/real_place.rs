@@ -1,8 +1,8 @@
-//! Where a path really is: behind the links in it, and by which other name that place is known.
+//! Finds the real place of a path: behind the links in it, and the other name by which that place is known.
 //!
-//! Looked up before a call is judged, and again before it is made; what is opened then is the place that was found,
-//! without another look at the links (`beneath.rs`). A link that leads out of the workdir is refused, as is one to
-//! nothing: what is written through it would come to be wherever it points.
+//! Looked up before a call is judged, and again before it is made; the call then opens the place that was found,
+//! without another look at the links (`beneath.rs`). A link that leads out of the workdir is refused. So is a link to
+//! nothing: a write through it would land wherever it points.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ use super::{WorkPath, Workdir, WorkdirError};
 /// The most links that are followed for one path: as many as Linux does.
 const LINKS_MAX: u32 = 40;
 
-/// Where a path really is.
+/// The real place of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RealPlace {
     /// The path without links. What is not there yet has the name that it was given.
@@ -39,7 +39,7 @@ impl Workdir {
     /// too many of them, or what the system says; `ENOTDIR` if a file stands where a folder should be.
     pub fn real_place(&self, path: &WorkPath) -> Result<RealPlace, WorkdirError> {
         let own_mount = look(&self.dir, ".").ok().and_then(|found| mount_of(&found));
-        let mut walk = Walk { workdir: self, given: path, passed: Vec::new(), links: 0, own_mount, other: None };
+        let mut walk = LinkWalk { workdir: self, given: path, passed: Vec::new(), links: 0, own_mount, other: None };
         let names = walk.follow()?;
         let known_as = walk.known_as(&names);
         Ok(RealPlace { path: WorkPath(names.join("/")), known_as })
@@ -47,24 +47,24 @@ impl Workdir {
 }
 
 /// A folder that was gone through.
-struct Passed {
+struct PassedFolder {
     name: String,
     fd: OwnedFd,
     is_repository: bool,
 }
 
 /// A path being followed.
-struct Walk<'w> {
+struct LinkWalk<'w> {
     workdir: &'w Workdir,
     given: &'w WorkPath,
-    passed: Vec<Passed>,
+    passed: Vec<PassedFolder>,
     links: u32,
     own_mount: Option<u64>,
     /// The mount that was entered last, and how many names lead to it.
     other: Option<(u64, usize)>,
 }
 
-impl Walk<'_> {
+impl LinkWalk<'_> {
     /// Follows the path to its end; returns the names that it has without links.
     fn follow(&mut self) -> Result<Vec<String>, WorkdirError> {
         let mut left: VecDeque<String> =
@@ -123,7 +123,7 @@ impl Walk<'_> {
     fn pass(&mut self, name: String, found: &Statx) -> Result<(), WorkdirError> {
         let fd = enter(self.folder(), &name_of(&name)).map_err(|error| self.failed(error))?;
         let is_repository = looks_like_a_repository(&fd);
-        self.passed.push(Passed { name, fd, is_repository });
+        self.passed.push(PassedFolder { name, fd, is_repository });
         self.note_mount(found, self.passed.len());
         Ok(())
     }
@@ -186,7 +186,7 @@ impl Walk<'_> {
     }
 }
 
-/// What stands at a name in a folder, without following it.
+/// Returns the status of a name in a folder, without following it.
 fn look(folder: impl AsFd, name: &str) -> io::Result<Statx> {
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
     Ok(statx(folder, &*name_of(name), AtFlags::SYMLINK_NOFOLLOW, wanted)?)
@@ -197,8 +197,8 @@ fn mount_of(found: &Statx) -> Option<u64> {
     StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID).then_some(found.stx_mnt_id)
 }
 
-/// Whether git would take a folder for a repository's own, whatever it is called: of a repository whose folder is
-/// elsewhere, of a linked worktree, of one without a worktree.
+/// Returns true if git would take a folder for a repository's own, whatever it is called: of a repository whose folder
+/// is elsewhere, of a linked worktree, of one without a worktree.
 fn looks_like_a_repository(folder: &OwnedFd) -> bool {
     let is = |name: &str, kind: FileType| {
         look(folder, name).is_ok_and(|found| FileType::from_raw_mode(found.stx_mode.into()) == kind)

@@ -21,7 +21,7 @@ pub(crate) struct WholeFile {
     pub(crate) content: Vec<u8>,
     /// Its permission bits, set-id and sticky among them.
     pub(crate) mode: u32,
-    /// How many names it has.
+    /// Number of its names.
     pub(crate) names: u64,
     /// Its extended attributes, access lists among them; those that can't be read are left out.
     pub(crate) attributes: BTreeMap<String, Vec<u8>>,
@@ -57,8 +57,8 @@ impl Workdir {
         attributes.iter().filter_map(can_not).collect()
     }
 
-    /// What tells whether anything of what stands at `path` changes: another file, its content, its permissions. None
-    /// if nothing is there, or that can't be told.
+    /// Returns a stamp that differs once anything at `path` changes: another file, its content, its permissions. `None`
+    /// if nothing is there, or the system doesn't say.
     pub(crate) fn stamp(&self, path: &WorkPath) -> Option<String> {
         let (parent, name) = self.open_parent(path).ok()?;
         let wanted = StatxFlags::BASIC_STATS;
@@ -74,7 +74,7 @@ impl Workdir {
         })
     }
 
-    /// Whether a pipe with a name stands there.
+    /// Returns true if a pipe with a name is there.
     pub(crate) fn is_pipe(&self, path: &WorkPath) -> bool {
         let found = self
             .open_parent(path)

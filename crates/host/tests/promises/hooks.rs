@@ -21,7 +21,7 @@ async fn asked(hook: GuardHook) -> HookAnswer {
     runner.ask(&call, CancellationToken::new()).await.expect("it was not cancelled")
 }
 
-/// What a shell script says as a hook, within a time that is enough.
+/// Returns the answer of a shell script as a hook, within a time that is enough.
 async fn says(script: &str) -> (GateAnswer, Option<HookFault>) {
     let answer = asked(hook(&["sh", "-c", script], 60_000)).await;
     (answer.answer, answer.fault)

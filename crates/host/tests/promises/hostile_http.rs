@@ -1,12 +1,12 @@
-//! What a hostile page, name server or agent tries so that a request goes where it must not, or brings what
-//! nobody can read. Addresses are refused without a packet; what needs a server has one on the loopback network.
+//! The tricks by which a hostile page, name server or agent makes a request go where it must not, or bring unreadable
+//! bytes. Addresses are refused without a packet; tests that need a server have one on the loopback network.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use adjutant_host::http::{BodyKind, FetchError, Hosts, HttpClient, Lookup, Proxies, Response};
+use adjutant_host::http::{BodyKind, FetchError, HostLookup, Hosts, HttpClient, Proxies, Response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -121,11 +121,11 @@ const HOSTILE: &[(&str, &str)] = &[
 ];
 
 /// A look-up that answers with the next of `answers`, the last one again and again; and how often it was asked.
-fn lookup(answers: &[&[IpAddr]]) -> (Lookup, Arc<AtomicUsize>) {
+fn lookup(answers: &[&[IpAddr]]) -> (HostLookup, Arc<AtomicUsize>) {
     let answers: Vec<Vec<IpAddr>> = answers.iter().map(|addresses| addresses.to_vec()).collect();
     let asked = Arc::new(AtomicUsize::new(0));
     let counting = asked.clone();
-    let lookup: Lookup = Arc::new(move |_| {
+    let lookup: HostLookup = Arc::new(move |_| {
         let place = counting.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
         let found = answers[place].clone();
         Box::pin(async move { Ok(found) })
@@ -162,7 +162,7 @@ async fn the_host_that_is_checked_is_the_one_that_is_asked() {
     for url in ["https://example.org\\@10.0.0.1/", "https://example.org/@10.0.0.1/", "https://EXAMPLE.org./"] {
         let names = Arc::new(Mutex::new(Vec::new()));
         let kept = names.clone();
-        let lookup: Lookup = Arc::new(move |name| {
+        let lookup: HostLookup = Arc::new(move |name| {
             kept.lock().unwrap().push(name);
             Box::pin(async { Ok(vec![LOOPBACK]) })
         });

@@ -108,7 +108,7 @@ fn no_link_in_any_component_leads_out() {
     }
 }
 
-/// Where `path` really is, or why that can't be told.
+/// Returns the real place of `path`, or the reason why there is none.
 fn real(workdir: &Workdir, path: &str) -> Result<(String, Option<String>), String> {
     let place = workdir.real_place(&workdir.resolve(path).unwrap());
     place.map(|place| (place.path.to_string(), place.known_as)).map_err(|error| error.code().to_owned())

@@ -91,7 +91,7 @@ impl AgentError {
 #[derive(Debug, Error)]
 #[error("a limit of dollars{whose} can't be held: what `{agent}` costs is not known")]
 pub struct Unpriced {
-    /// Whose limit it is: ` of the reviewer`, or nothing for the run's own.
+    /// Owner of the limit: ` of the reviewer`, or nothing for the run's own.
     whose: String,
     /// The agent.
     agent: String,

@@ -1,5 +1,5 @@
-//! What an adapter has to work with here: its key, its model, where its API is, and what the operator said
-//! of it.
+//! Finds what an adapter has to work with here: its key, its model, the address of its API, and the operator's settings
+//! for it.
 //!
 //! In: settings, the environment and the key file. Out: an [`Equipment`], which says what it lacks before anything begins.
 //! Begin with [`Supplies::equip`].
@@ -270,7 +270,7 @@ fn or_else<T: Clone>(setting: Option<&Setting<T>>, default: T) -> Sourced<T> {
 }
 
 impl Equipment {
-    /// Whether nothing goes without a key. A server on the own machine or network wants none, unless the
+    /// Returns true if nothing goes without a key. A server on the own machine or network wants none, unless the
     /// adapter is that of a provider with an API of its own.
     pub fn needs_key(&self) -> bool {
         let is_of_provider = self.adapter.base_url.is_some_and(|url| !is_local(url));
@@ -403,7 +403,7 @@ impl Equipment {
 mod tests {
     use super::*;
 
-    /// What an adapter with this address of its own lacks when its base URL is `base_url`.
+    /// Checks what an adapter with this address of its own lacks when its base URL is `base_url`.
     #[track_caller]
     fn check(own: Option<&'static str>, base_url: Option<&str>, lacks: Option<&str>) {
         let adapter = Adapter {

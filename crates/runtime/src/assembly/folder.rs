@@ -9,7 +9,7 @@ use std::path::Path;
 
 use adjutant_core::view::visible_line;
 use adjutant_store::Home;
-use adjutant_store::folders::{self, Claimant, Claimed, FolderClaim, Occupant, Sharing};
+use adjutant_store::folders::{self, Claimant, FolderClaim, FolderClaimOutcome, Occupant, Sharing};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -65,10 +65,10 @@ pub fn enter(
     let who = |other: &Occupant| at_work(other, surroundings);
     loop {
         match folders::claim(home, run, workdir, sharing, Timestamp::now()) {
-            Ok(Claimed::Held { claim, beside }) => {
+            Ok(FolderClaimOutcome::Held { claim, beside }) => {
                 return Ok(EnteredFolder { claim: Some(claim), beside: beside.iter().map(who).collect() });
             }
-            Ok(Claimed::Occupied(others)) => match others.first() {
+            Ok(FolderClaimOutcome::Occupied(others)) => match others.first() {
                 Some(first) => return Err(HeldUp(who(first))),
                 None => continue,
             },

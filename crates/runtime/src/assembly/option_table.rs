@@ -1,11 +1,9 @@
 //! The options of a run, a row each: every place where one can be set, and where it shows.
 //!
-//! [`resolve`](super::resolve) names the sources of a value by these rows and `doctor` its lines. Tests hold them against
-//! the flags of `adjutant run`, the pages, the keys of a configuration, the fields of a brief and those of the journal.
-//! Which of them are content is said in core's rules for redaction, which name every field.
+//! Core's rules for redaction, which name every field, say which of them are content.
 
 use super::settings::SettingsError;
-use super::sourced::{Candidate, set};
+use super::sourced::{SourcedCandidate, set};
 use super::surroundings::Environment;
 
 /// An option of a run. A place where it can't be set is absent.
@@ -228,7 +226,7 @@ pub const DENY_READ: OptionRow = OptionRow { key: Some("deny_read"), ..row("deny
 
 impl OptionRow {
     /// A candidate that was given for this run, by the flag.
-    pub(super) fn of_flag<T>(&self, value: Option<T>) -> Candidate<T> {
+    pub(super) fn of_flag<T>(&self, value: Option<T>) -> SourcedCandidate<T> {
         set(value, self.flag.unwrap_or(self.name))
     }
 
@@ -241,7 +239,7 @@ impl OptionRow {
         &self,
         environment: &Environment,
         read: impl Fn(&str) -> Option<T>,
-    ) -> Result<Candidate<T>, SettingsError> {
+    ) -> Result<SourcedCandidate<T>, SettingsError> {
         let Some(VariableRow { name, expected }) = self.variable else { return Ok(None) };
         let Some(found) = environment.variable(name) else { return Ok(None) };
         match read(&found) {

@@ -73,7 +73,7 @@ impl RunSettings {
         }
     }
 
-    /// Says what the run is; `own` plays the roles that nobody else does.
+    /// Returns the work of the run; `own` plays the roles that have no agent of their own.
     fn work(&self, own: &AgentOptions) -> WorkOptions {
         let crew = &self.crew;
         if crew.roles.is_empty() {
@@ -110,8 +110,8 @@ impl RunSettings {
         phases.chain(roles).collect()
     }
 
-    /// What a session of `role` has of what the learned profile has for it: the brief's own limits win. Nothing, if
-    /// that is none of it.
+    /// Returns the part of the learned profile's budget for `role` that applies to its sessions: the brief's own limits
+    /// win. `None` if no part applies.
     fn taken_of(&self, role: &RoleName, learned: Budget) -> Option<Budget> {
         let member = Member::of(role, &self.crew.custom).filter(|_| self.crew.roles.contains(role))?;
         if self.crew.role_budgets.contains_key(role) {

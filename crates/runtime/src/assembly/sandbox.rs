@@ -28,7 +28,7 @@ pub struct SandboxPlan<'a> {
     pub home: &'a str,
     /// Our own home.
     pub runtime_home: &'a Path,
-    /// Paths of the workdir that nobody may read.
+    /// Paths of the workdir that can't be read.
     pub deny_read: Vec<String>,
     /// The environment that commands get a part of.
     pub environment: &'a Environment,
@@ -51,7 +51,7 @@ pub enum SandboxError {
         /// The configuration that names it.
         from: Origin,
     },
-    /// The mode is none.
+    /// The mode is unknown.
     #[error("`sandbox.mode` in {from} must be `off`, `best` or `required`, not `{found}`")]
     UnknownMode {
         /// The word that is there.
@@ -59,7 +59,7 @@ pub enum SandboxError {
         /// The configuration that has it.
         from: Origin,
     },
-    /// A layer that is left out is none.
+    /// A layer that is left out is unknown.
     #[error("`sandbox.without` in {from} has no layer `{name}`")]
     UnknownLayer {
         /// The word that is there.

@@ -31,7 +31,7 @@ use super::sourced::{Sourced, configured, first, set};
 use super::surroundings::{Environment, Surroundings};
 use super::unready::with_cause;
 
-/// The adapter that is taken where nobody names one: it needs no model and no key.
+/// The default adapter: it needs no model and no key.
 pub const ADAPTER_DEFAULT: &str = "scripted";
 
 /// Settings that were given for one run alone, such as flags: they come before everything else. Where nothing was said
@@ -114,7 +114,7 @@ pub enum SettingsError {
         /// The place that names it.
         from: String,
     },
-    /// The crew is none.
+    /// The crew is invalid.
     #[error(transparent)]
     Crew(#[from] CrewError),
 }

@@ -69,7 +69,7 @@ pub struct Sitting {
 pub struct Opening(Vec<Entry>);
 
 impl Opening {
-    /// Records the opening, then what was said while nobody drove the run: messages, and answers that came with the
+    /// Records the opening, then what came while no process drove the run: messages, and answers that came with the
     /// word to go on.
     ///
     /// # Errors

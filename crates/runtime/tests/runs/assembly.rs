@@ -15,7 +15,7 @@ use adjutant_runtime::assembly::{
     TakenOver, Unready,
 };
 use adjutant_runtime::waiting::{GivenAnswer, Waiting};
-use adjutant_runtime::{Ended, Shown, Unattended};
+use adjutant_runtime::{DisplayItem, Ended, Unattended};
 use adjutant_store::{Damage, Home, Mailbox, Owner, journal};
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -91,8 +91,8 @@ impl World {
 
     async fn drive(&self, mut sitting: Sitting, stop: CancellationToken) -> Ended {
         let has_shown_end = Arc::clone(&self.has_shown_end);
-        let show = Arc::new(move |shown: Shown<'_>| {
-            if let Shown::Progress(Progress::Event(event)) = shown
+        let show = Arc::new(move |shown: DisplayItem<'_>| {
+            if let DisplayItem::Progress(Progress::Event(event)) = shown
                 && matches!(event.body, Body::Run(RunEvent::RunEnd { .. }))
             {
                 has_shown_end.store(true, Ordering::Relaxed);

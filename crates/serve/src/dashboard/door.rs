@@ -1,7 +1,7 @@
-//! Who may come in: one browser, which shows the one-time token and keeps a session's cookie from then on.
+//! Lets one browser in: it shows the one-time token and keeps a session's cookie from then on.
 //!
-//! The cookie is bound to a path that nobody can guess. Cookies know no ports: without that, whatever else is served
-//! on this machine would be sent it, by a browser that visits it.
+//! The cookie is bound to a path that can't be guessed. Cookies know no ports: without that path, a browser would send
+//! the cookie to every other server that it visits on this machine.
 
 use std::io;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use serde::Deserialize;
 use subtle::{Choice, ConstantTimeEq};
 
 use super::Hall;
-use super::fault::Fault;
+use super::fault::RequestFault;
 
-/// How many random bytes a secret has.
+/// Number of random bytes in a secret.
 const SECRET_BYTES: usize = 32;
 
-/// How many random bytes the path has: it is no secret that lets anybody in.
+/// Number of random bytes in the path. The path alone lets no browser in.
 const PATH_BYTES: usize = 12;
 
 /// The name of the cookie.
@@ -30,7 +30,7 @@ const COOKIE: &str = "adjutant";
 /// can send it.
 pub(super) const CSRF_HEADER: &str = "x-adjutant-csrf";
 
-/// What opens the door, once, and what is shown from then on.
+/// The secrets of a dashboard: the one that opens the door, once, and those shown from then on.
 pub(super) struct Door {
     path: String,
     token: String,
@@ -58,12 +58,12 @@ impl Door {
         &self.token
     }
 
-    /// What pages show with their requests.
+    /// Returns the token that pages show with their requests.
     pub(super) fn csrf(&self) -> &str {
         &self.csrf
     }
 
-    /// Whether the request is of the browser that was let in.
+    /// Returns true if the request is of the browser that was let in.
     pub(super) fn knows(&self, headers: &HeaderMap) -> bool {
         if !self.is_used.load(Ordering::Acquire) {
             return false;
@@ -77,7 +77,7 @@ impl Door {
         any.into()
     }
 
-    /// Whether the request shows what only pages of ours have.
+    /// Returns true if the request shows the token that only pages of ours have.
     pub(super) fn is_ours(&self, headers: &HeaderMap) -> bool {
         let shown = headers.get(CSRF_HEADER).map(|shown| shown.as_bytes()).unwrap_or_default();
         shown.ct_eq(self.csrf.as_bytes()).into()
@@ -93,12 +93,13 @@ fn random<const BYTES: usize>() -> io::Result<String> {
 
 /// The one-time token, as the printed address has it.
 #[derive(Deserialize)]
-pub(super) struct Shown {
+pub(super) struct TokenQuery {
     #[serde(default)]
     token: String,
 }
 
-/// Whether a browser fetches the address before anybody opens it, by what old and new ones say of that.
+/// Returns true if a browser fetches the address before the operator opens it, by the headers that old and new browsers
+/// send then.
 fn is_look_ahead(headers: &HeaderMap) -> bool {
     const PURPOSES: [&str; 4] = ["sec-purpose", "purpose", "x-purpose", "x-moz"];
     let says = |name: &str| headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(is_ahead);
@@ -114,12 +115,12 @@ pub(super) async fn open(
     State(hall): State<Arc<Hall>>,
     method: Method,
     headers: HeaderMap,
-    Query(shown): Query<Shown>,
-) -> Result<Response, Fault> {
+    Query(shown): Query<TokenQuery>,
+) -> Result<Response, RequestFault> {
     let door = &hall.door;
     let is_it: bool = shown.token.as_bytes().ct_eq(door.token.as_bytes()).into();
     if !is_it {
-        return Err(Fault::new(StatusCode::FORBIDDEN, "This is not the address that was printed")
+        return Err(RequestFault::new(StatusCode::FORBIDDEN, "This is not the address that was printed")
             .hint("copy the whole line that `adjutant dashboard` printed"));
     }
     // A look ahead must not use it up.
@@ -127,8 +128,11 @@ pub(super) async fn open(
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     if door.is_used.swap(true, Ordering::AcqRel) {
-        return Err(Fault::new(StatusCode::FORBIDDEN, "This address was used already: it lets one browser in, once")
-            .hint("if that was not you, end the dashboard now; to come in again, start `adjutant dashboard` anew"));
+        return Err(RequestFault::new(
+            StatusCode::FORBIDDEN,
+            "This address was used already: it lets one browser in, once",
+        )
+        .hint("if that was not you, end the dashboard now; to come in again, start `adjutant dashboard` anew"));
     }
     let cookie = format!("{COOKIE}={}; Path={}; HttpOnly; SameSite=Strict", door.session, hall.base);
     let there = format!("{}/runs", hall.base);

@@ -1,4 +1,4 @@
-//! How untrusted text gets onto a page: every value that a template prints goes through here, so that none can be
+//! Escapes untrusted text for a page: every value that a template prints goes through here, so that no value can be
 //! forgotten.
 
 use std::fmt::{self, Write};
@@ -24,14 +24,14 @@ mod tests {
 
     #[derive(Template)]
     #[template(source = r#"<p title="{{ text }}">{{ text }}</p>"#, ext = "html")]
-    struct Page<'a> {
+    struct TestPage<'a> {
         text: &'a str,
     }
 
     proptest! {
         #[test]
         fn no_text_leaves_its_place(text in any::<String>()) {
-            let page = Page { text: &text }.render().expect("rendered");
+            let page = TestPage { text: &text }.render().expect("rendered");
             let inner = page.strip_prefix("<p title=\"").and_then(|rest| rest.strip_suffix("</p>")).expect("a page");
             let (title, body) = inner.split_once("\">").expect("a title");
             prop_assert_eq!(title, body);
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn what_turns_writing_around_is_spelled_out() {
-        let page = Page { text: "a\u{202e}b\u{1b}[2J<script>" }.render().expect("rendered");
+        let page = TestPage { text: "a\u{202e}b\u{1b}[2J<script>" }.render().expect("rendered");
         assert!(page.contains("a\\u{202e}b\\u{1b}[2J&#60;script&#62;"), "{page}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a request gets that is refused or can't be answered: what happened and what to do, as a page or as JSON.
+//! Responses to requests that are refused or fail: what happened and what to do, as a page or as JSON.
 
 use askama::Template;
 use axum::Json;
@@ -7,15 +7,15 @@ use axum::http::header::ALLOW;
 use axum::response::{Html, IntoResponse, Response};
 use serde_json::json;
 
-/// Why there is no answer.
+/// Reason why a request has no answer.
 #[derive(Debug, Clone)]
-pub(super) struct Fault {
+pub(super) struct RequestFault {
     status: StatusCode,
     what: String,
     hint: String,
 }
 
-impl Fault {
+impl RequestFault {
     pub(super) fn new(status: StatusCode, what: impl Into<String>) -> Self {
         Self { status, what: what.into(), hint: String::new() }
     }
@@ -33,7 +33,7 @@ impl Fault {
 }
 
 /// It is put into words by [`shown`], which knows who asked.
-impl IntoResponse for Fault {
+impl IntoResponse for RequestFault {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         response.extensions_mut().insert(self);
@@ -41,16 +41,16 @@ impl IntoResponse for Fault {
     }
 }
 
-/// Whatever is asked for and not there.
-pub(super) async fn nothing_there() -> Fault {
-    Fault::new(StatusCode::NOT_FOUND, "There is nothing here")
+/// Answers a request for a path that doesn't exist.
+pub(super) async fn nothing_there() -> RequestFault {
+    RequestFault::new(StatusCode::NOT_FOUND, "There is nothing here")
 }
 
 #[derive(Template)]
 #[template(path = "fault.html")]
-struct Page<'a> {
+struct FaultPage<'a> {
     base: &'a str,
-    fault: &'a Fault,
+    fault: &'a RequestFault,
 }
 
 /// The response, with words where it is a refusal: a page for who looks, JSON for who acts. `base` is what our paths
@@ -60,12 +60,12 @@ pub(super) fn shown(response: Response, base: &str, is_page: bool) -> Response {
     if !status.is_client_error() && !status.is_server_error() {
         return response;
     }
-    let said = response.extensions().get::<Fault>().cloned();
-    let fault = said.unwrap_or_else(|| Fault::new(status, status.canonical_reason().unwrap_or("Refused")));
+    let said = response.extensions().get::<RequestFault>().cloned();
+    let fault = said.unwrap_or_else(|| RequestFault::new(status, status.canonical_reason().unwrap_or("Refused")));
     let allow = response.headers().get(ALLOW).cloned();
     let mut response = if is_page {
         // A page that can't be made is none; its template has nothing that could fail.
-        let page = Page { base, fault: &fault }.render().unwrap_or_else(|_| fault.what.clone());
+        let page = FaultPage { base, fault: &fault }.render().unwrap_or_else(|_| fault.what.clone());
         (status, Html(page)).into_response()
     } else {
         (status, Json(json!({ "error": fault.what, "hint": fault.hint }))).into_response()

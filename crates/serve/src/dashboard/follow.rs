@@ -22,18 +22,20 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::Hall;
-use super::fault::Fault;
+use super::fault::RequestFault;
 use super::guard::check_stream;
 use super::look::aside;
 use super::pages::run::{head, moment, question};
 
-/// How many events wait for a slow browser; then the journal waits, not the memory.
+/// Most events that wait for a slow browser; then the journal waits, not the memory.
 const WAITING_MAX: usize = 256;
 
-/// Who gained more than this at once is catching up, and its state is shown later, in bytes.
+/// Growth of a journal between two looks, in bytes, above which the browser is catching up and the state is shown
+/// later.
 const CATCHING_UP_BYTES: usize = 1024 * 1024;
 
-/// How many times as long as it took to show a run's state nothing is done about it: the whole journal is read for it.
+/// Time without showing a run's state after it was shown, as a multiple of the time that took: the whole journal is
+/// read for it.
 const RESTS_PER_HEAD: u32 = 4;
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,10 +50,11 @@ pub(super) async fn follow(
     Path(name): Path<String>,
     Query(from): Query<From>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Fault> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, RequestFault> {
     check_stream(&headers)?;
     let place = hall.follows.clone().try_acquire_owned().map_err(|_| {
-        Fault::new(StatusCode::SERVICE_UNAVAILABLE, "Too many runs are followed at once").hint("close some windows")
+        RequestFault::new(StatusCode::SERVICE_UNAVAILABLE, "Too many runs are followed at once")
+            .hint("close some windows")
     })?;
     // A browser that comes back says what it has in a header of its own.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
@@ -96,8 +99,8 @@ pub(super) async fn follow(
     Ok(Sse::new(poll_fn(move |context| receiver.poll_recv(context))).keep_alive(KeepAlive::default()))
 }
 
-/// What was found by one look.
-struct Found {
+/// Result of one look.
+struct LookResult {
     events: Vec<Event>,
     then: Then,
 }
@@ -120,18 +123,18 @@ struct Following {
     /// The number of the last line that was read.
     line: u64,
     mailbox: Mailbox,
-    /// What the state was that was shown last, as far as the journal doesn't say it.
+    /// The part of the state shown last that the journal doesn't record.
     shown: Option<(u64, bool)>,
-    /// Whether the journal says more than was shown.
+    /// True if the journal says more than was shown.
     has_more: bool,
-    /// Until when the state is not shown again.
+    /// Time before which the state is not shown again.
     rest_until: Option<Instant>,
 }
 
 impl Following {
-    fn begin(hall: Arc<Hall>, run_id: RunId, after: Option<u64>) -> Result<Self, Fault> {
+    fn begin(hall: Arc<Hall>, run_id: RunId, after: Option<u64>) -> Result<Self, RequestFault> {
         let tail = Tail::open(&hall.look.home.journal(&run_id))
-            .map_err(|_| Fault::new(StatusCode::NOT_FOUND, "There is no such run"))?;
+            .map_err(|_| RequestFault::new(StatusCode::NOT_FOUND, "There is no such run"))?;
         let mailbox = Mailbox::of(&hall.look.home, &run_id);
         Ok(Self {
             hall,
@@ -147,26 +150,26 @@ impl Following {
         })
     }
 
-    fn look(&mut self) -> Found {
+    fn look(&mut self) -> LookResult {
         let mut events = Vec::new();
         match self.tail.gained() {
             Ok(Gained::Lines(lines)) => {
                 self.has_more = true;
                 events = self.moments(&lines);
                 if lines.len() > CATCHING_UP_BYTES {
-                    return Found { events, then: Then::Again };
+                    return LookResult { events, then: Then::Again };
                 }
             }
             Ok(Gained::Nothing) => {}
             // The page is loaded again, and says what is wrong.
             Ok(Gained::Replaced) | Err(_) => {
-                return Found { events: vec![Event::default().event("replaced").data("{}")], then: Then::End };
+                return LookResult { events: vec![Event::default().event("replaced").data("{}")], then: Then::End };
             }
         }
         let state = (self.mailbox.bytes(), say::is_driven(&self.hall.look.home, &self.run_id));
         let is_news = self.has_more || self.shown != Some(state);
         if !is_news || self.rest_until.is_some_and(|until| Instant::now() < until) {
-            return Found { events, then: Then::Wait };
+            return LookResult { events, then: Then::Wait };
         }
         self.shown = Some(state);
         let begun = Instant::now();
@@ -176,7 +179,7 @@ impl Following {
         if is_over {
             events.push(Event::default().event("over").data("{}"));
         }
-        Found { events, then: if is_over { Then::End } else { Then::Wait } }
+        LookResult { events, then: if is_over { Then::End } else { Then::Wait } }
     }
 
     fn moments(&mut self, lines: &[u8]) -> Vec<Event> {
@@ -199,11 +202,11 @@ impl Following {
         events
     }
 
-    /// Where the run stands now, and whether it is over.
+    /// Returns the run's state now, and true if it is over.
     fn head(&mut self) -> (Option<Event>, bool) {
         self.has_more = false;
         let hall = &self.hall;
-        let read = || -> Result<(String, bool), Fault> {
+        let read = || -> Result<(String, bool), RequestFault> {
             let lines = hall.look.journal(&self.run_id)?;
             let head = head(hall, &self.run_id, &lines, &lines.trace())?;
             let mut questions = Vec::new();

@@ -1,4 +1,4 @@
-//! Which requests are looked at at all: those of this machine's own browser, to this port, from our own pages.
+//! Lets through only the requests of this machine's own browser, to this port, from our own pages.
 //!
 //! A page of another origin can make a browser send requests here; a name that somebody points at this machine makes
 //! it believe that they are of one origin (DNS rebinding). So a request must name us as its host, and whatever says
@@ -17,16 +17,16 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::Hall;
-use super::fault::{self, Fault};
+use super::fault::{self, RequestFault};
 
-/// How long a request may take, the reading of its body included; a stream's beginning counts, its length does not.
+/// Longest time for a request, the reading of its body included; a stream's beginning counts, its length does not.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a page may do: load our own style, script and icon, and talk to us.
+/// Permissions of a page: load our own style, script and icon, and talk to us.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-/// What every response says, whatever it is.
+/// Headers of every response.
 const HEADERS: [(HeaderName, &str); 9] = [
     (CONTENT_SECURITY_POLICY, POLICY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -52,7 +52,7 @@ pub(super) async fn guard(State(hall): State<Arc<Hall>>, request: Request, next:
     let response = match allowed {
         Ok(()) => match tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await {
             Ok(response) => response,
-            Err(_) => Fault::new(StatusCode::REQUEST_TIMEOUT, "This took too long").into_response(),
+            Err(_) => RequestFault::new(StatusCode::REQUEST_TIMEOUT, "This took too long").into_response(),
         },
         Err(fault) => fault.into_response(),
     };
@@ -63,10 +63,10 @@ pub(super) async fn guard(State(hall): State<Arc<Hall>>, request: Request, next:
     response
 }
 
-fn check(hall: &Hall, request: &Request) -> Result<(), Fault> {
+fn check(hall: &Hall, request: &Request) -> Result<(), RequestFault> {
     let headers = request.headers();
     let Some(host) = host(hall, request) else {
-        return Err(Fault::new(StatusCode::MISDIRECTED_REQUEST, "This address is not ours")
+        return Err(RequestFault::new(StatusCode::MISDIRECTED_REQUEST, "This address is not ours")
             .hint("use the one that `adjutant dashboard` printed"));
     };
     // No browser says `same-site` of a request that one of our pages made.
@@ -87,18 +87,21 @@ fn check(hall: &Hall, request: &Request) -> Result<(), Fault> {
             let kind = one(headers, "content-type").unwrap_or_default();
             let kind = kind.split(';').next().unwrap_or_default().trim();
             if headers.get_all(CONTENT_TYPE).iter().count() != 1 || !kind.eq_ignore_ascii_case("application/json") {
-                return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Only JSON is taken here"));
+                return Err(RequestFault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Only JSON is taken here"));
             }
             if !hall.door.knows(headers) {
                 return Err(no_session());
             }
             if !hall.door.is_ours(headers) {
-                return Err(Fault::new(StatusCode::FORBIDDEN, "This did not come from a page of this dashboard")
-                    .hint("load the page again"));
+                return Err(RequestFault::new(
+                    StatusCode::FORBIDDEN,
+                    "This did not come from a page of this dashboard",
+                )
+                .hint("load the page again"));
             }
             Ok(())
         }
-        _ => Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, "This can't be asked for in that way")),
+        _ => Err(RequestFault::new(StatusCode::METHOD_NOT_ALLOWED, "This can't be asked for in that way")),
     }
 }
 
@@ -107,8 +110,8 @@ pub(super) async fn only_with_session(State(hall): State<Arc<Hall>>, request: Re
     if hall.door.knows(request.headers()) { next.run(request).await } else { no_session().into_response() }
 }
 
-/// Whether a stream of events may begin: unlike a page, it is never asked for by typing an address.
-pub(super) fn check_stream(headers: &HeaderMap) -> Result<(), Fault> {
+/// Checks that a stream of events may begin: unlike a page, it is never asked for by typing an address.
+pub(super) fn check_stream(headers: &HeaderMap) -> Result<(), RequestFault> {
     let host = one(headers, "host").unwrap_or_default();
     let is_ours = match one(headers, FETCH_SITE) {
         Some(site) => site == "same-origin",
@@ -142,13 +145,13 @@ fn one<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     if all.next().is_some() { Some("") } else { Some(first.to_str().unwrap_or_default()) }
 }
 
-fn from_elsewhere() -> Fault {
-    Fault::new(StatusCode::FORBIDDEN, "This was asked for by a page from elsewhere")
+fn from_elsewhere() -> RequestFault {
+    RequestFault::new(StatusCode::FORBIDDEN, "This was asked for by a page from elsewhere")
         .hint("nothing was shown or done; type the address yourself if you meant it")
 }
 
-fn no_session() -> Fault {
-    Fault::new(StatusCode::UNAUTHORIZED, "This browser was not let in")
+fn no_session() -> RequestFault {
+    RequestFault::new(StatusCode::UNAUTHORIZED, "This browser was not let in")
         .hint("open the address that `adjutant dashboard` printed; if it was used before, start it anew")
 }
 

@@ -1,5 +1,5 @@
-//! What all pages look at: the runs and their journals, what waits, what is remembered. Reads, and keeps of it what is
-//! the same as long as the files are.
+//! Reads what all pages show: the runs and their journals, open questions, memories. Keeps results that stay the same
+//! as long as the files do.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -18,15 +18,15 @@ use adjutant_store::{Home, MemoryStore, Owner, chain};
 use axum::http::StatusCode;
 use jiff::Timestamp;
 
-use super::fault::Fault;
+use super::fault::RequestFault;
 
-/// How many runs' costs are kept: those of the pages that somebody looks at.
+/// Number of runs whose costs are kept: those of the pages that somebody looks at.
 const COSTS_KEPT_MAX: usize = 20_000;
 
-/// What runs cost, by their names, each with the files that say so.
+/// Costs of runs by their names, each with the identities of the files that it was read from.
 type Costs = HashMap<String, ([Option<Identity>; 2], String)>;
 
-pub(super) struct Look {
+pub(super) struct HomeReader {
     pub(super) home: Home,
     prices: BTreeMap<String, Prices>,
     seer: Owner,
@@ -36,13 +36,13 @@ pub(super) struct Look {
 
 /// A journal as it was read.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct JournalLines {
     lines: Vec<(u64, String)>,
     unusable: Vec<u64>,
 }
 
-impl Lines {
-    /// How many lines of a journal of ours don't carry the hash of the line before.
+impl JournalLines {
+    /// Returns the number of lines in a journal of ours that don't carry the hash of the line before.
     pub(super) fn breaks(&self) -> u64 {
         chain::breaks(self.lines.iter().map(|(_, line)| line.as_bytes()))
     }
@@ -56,20 +56,20 @@ impl Lines {
     }
 }
 
-impl Look {
+impl HomeReader {
     pub(super) fn new(home: Home, prices: BTreeMap<String, Prices>) -> Self {
         Self { home, prices, seer: Owner::current(), catalogue: Mutex::default(), costs: Mutex::default() }
     }
 
     /// All runs, newest first.
-    pub(super) fn runs(&self) -> Result<Vec<Catalogued>, Fault> {
+    pub(super) fn runs(&self) -> Result<Vec<Catalogued>, RequestFault> {
         let mut catalogue = self.catalogue.lock().unwrap_or_else(PoisonError::into_inner);
         catalogue
             .refresh(&self.home, &self.seer, Timestamp::now())
-            .map_err(|error| Fault::failed(format!("can't read the folder of sessions: {error}")))
+            .map_err(|error| RequestFault::failed(format!("can't read the folder of sessions: {error}")))
     }
 
-    /// What a run cost, in short; a dash if its journal can't be read.
+    /// Returns the cost of a run in short; a dash if its journal can't be read.
     pub(super) fn cost_in_short(&self, run: &Catalogued) -> String {
         let kept = || self.costs.lock().unwrap_or_else(PoisonError::into_inner);
         let name = run.listed.name();
@@ -91,18 +91,18 @@ impl Look {
         cost
     }
 
-    /// What a run cost.
+    /// Returns the cost of a run.
     pub(super) fn cost(&self, trace: &Trace<'_>) -> Cost {
         cost::of(trace, Pricing::Configured(&self.prices))
     }
 
-    /// What has exactly this name, as an address has it.
-    pub(super) fn named(&self, name: &str) -> Result<Found, Fault> {
+    /// Returns the run or session with exactly this name, as an address has it.
+    pub(super) fn named(&self, name: &str) -> Result<Found, RequestFault> {
         runs::named(&self.home, name).ok_or_else(no_such_run)
     }
 
     /// The run of ours of exactly this name: nothing is said to one that was never begun, or that is the peer's.
-    pub(super) fn run(&self, name: &str) -> Result<RunId, Fault> {
+    pub(super) fn run(&self, name: &str) -> Result<RunId, RequestFault> {
         match self.named(name)? {
             Found::Run(run_id) => Ok(run_id),
             Found::Peer(_) => Err(no_such_run()),
@@ -110,32 +110,32 @@ impl Look {
     }
 
     /// The trace of a session of the peer; nothing if it has none.
-    pub(super) fn trace_of_peer(&self, name: &str) -> Result<Lines, Fault> {
+    pub(super) fn trace_of_peer(&self, name: &str) -> Result<JournalLines, RequestFault> {
         match lines(self.home.sessions().join(format!("{name}{JOURNAL_ENDING}"))) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Lines::default()),
-            read => read.map_err(|error| Fault::failed(format!("can't read the trace of `{name}`: {error}"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(JournalLines::default()),
+            read => read.map_err(|error| RequestFault::failed(format!("can't read the trace of `{name}`: {error}"))),
         }
     }
 
     /// The journal of a run.
-    pub(super) fn journal(&self, run_id: &RunId) -> Result<Lines, Fault> {
+    pub(super) fn journal(&self, run_id: &RunId) -> Result<JournalLines, RequestFault> {
         lines(self.home.journal(run_id)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => no_such_run(),
-            _ => Fault::failed(format!("can't read the journal of `{run_id}`: {error}")),
+            _ => RequestFault::failed(format!("can't read the journal of `{run_id}`: {error}")),
         })
     }
 
-    /// What waits in all runs.
-    pub(super) fn waiting(&self) -> Result<Waiting, Fault> {
+    /// Returns everything that waits in all runs.
+    pub(super) fn waiting(&self) -> Result<Waiting, RequestFault> {
         Waiting::read(&self.home, &self.seer, Timestamp::now())
-            .map_err(|error| Fault::failed(format!("can't read the folder of sessions: {error}")))
+            .map_err(|error| RequestFault::failed(format!("can't read the folder of sessions: {error}")))
     }
 
-    /// What waits in one run.
-    pub(super) fn waiting_of(&self, run_id: &RunId) -> Result<Waiting, Fault> {
+    /// Returns everything that waits in one run.
+    pub(super) fn waiting_of(&self, run_id: &RunId) -> Result<Waiting, RequestFault> {
         Waiting::of_run(&self.home, run_id, &self.seer, Timestamp::now()).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => no_such_run(),
-            _ => Fault::failed(format!("can't read the journal of `{run_id}`: {error}")),
+            _ => RequestFault::failed(format!("can't read the journal of `{run_id}`: {error}")),
         })
     }
 
@@ -144,22 +144,22 @@ impl Look {
     }
 }
 
-fn no_such_run() -> Fault {
-    Fault::new(StatusCode::NOT_FOUND, "There is no such run").hint("the list of runs shows all that there are")
+fn no_such_run() -> RequestFault {
+    RequestFault::new(StatusCode::NOT_FOUND, "There is no such run").hint("the list of runs shows all that there are")
 }
 
-fn lines(path: PathBuf) -> io::Result<Lines> {
+fn lines(path: PathBuf) -> io::Result<JournalLines> {
     let mut lines = Vec::new();
     let scanned = scan::scan_file(&path, |number, line| {
         lines.push((number, line.to_owned()));
         Use::Taken
     })?;
-    Ok(Lines { lines, unusable: scanned.damaged.into_iter().map(|(number, _)| number).collect() })
+    Ok(JournalLines { lines, unusable: scanned.damaged.into_iter().map(|(number, _)| number).collect() })
 }
 
 /// Does what reads files without holding up others.
 pub(super) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Fault::failed("This could not be read")))
+    work: impl FnOnce() -> Result<T, RequestFault> + Send + 'static,
+) -> Result<T, RequestFault> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(RequestFault::failed("This could not be read")))
 }

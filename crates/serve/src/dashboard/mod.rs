@@ -38,36 +38,36 @@ use tokio_util::sync::CancellationToken;
 
 use door::Door;
 pub use escape::Visible;
-use look::Look;
+use look::HomeReader;
 
-/// How many connections there are at once: a browser opens six.
+/// Most connections at once: a browser opens six.
 const CONNECTIONS_MAX: usize = 64;
 
-/// How many runs are followed at once, over all windows of the browser.
+/// Most runs followed at once, over all windows of the browser.
 const FOLLOWED_MAX: usize = 24;
 
-/// How long the head of a request may take.
+/// Longest time for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest body of a request, in bytes: an answer with a long text.
 const BODY_BYTES_MAX: usize = 512 * 1024;
 
-/// How long the handlers that are at work may take once the dashboard ends.
+/// Longest time that handlers at work may take once the dashboard ends.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What all requests share.
+/// State shared by all requests.
 struct Hall {
-    look: Look,
+    look: HomeReader,
     door: Door,
     /// The port that is served: a request for another was not meant for us.
     port: u16,
-    /// What every path begins with.
+    /// Prefix of every path.
     base: String,
     follows: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
-/// A dashboard that has its port and serves nobody yet.
+/// A dashboard that has its port and serves no browser yet.
 pub struct Dashboard {
     listener: TcpListener,
     hall: Arc<Hall>,
@@ -85,7 +85,7 @@ impl Dashboard {
         let port = listener.local_addr()?.port();
         let door = Door::new()?;
         let hall = Hall {
-            look: Look::new(home, prices),
+            look: HomeReader::new(home, prices),
             port,
             base: format!("/{}", door.path()),
             door,

@@ -1,4 +1,4 @@
-//! What is done on a page is in the run's mailbox, as if it had been typed.
+//! Tests that an act on a page is in the run's mailbox, as if it had been typed.
 
 use adjutant_core::inbox::{Choice, Offer, Question, QuestionKind};
 use adjutant_core::procedure::{Slot, What};

@@ -16,7 +16,7 @@ use crate::world::{HOSTILE, World, may_delete, set, warning};
 
 const RUN: &str = "2026-01-01-A";
 
-/// How long an event may be in coming: a failed test says so, none is slower.
+/// Longest wait for an event. Only a failed test waits that long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A stream of events, read one by one.

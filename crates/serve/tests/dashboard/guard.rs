@@ -1,4 +1,4 @@
-//! Which requests are looked at at all.
+//! Tests which requests get an answer at all.
 
 use axum::body::Body as Content;
 use axum::http::{Method, StatusCode};

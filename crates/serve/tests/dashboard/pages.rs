@@ -1,4 +1,4 @@
-//! What is on the pages: everything that the journals say, as text.
+//! Tests the content of the pages: everything that the journals say, as text.
 
 use adjutant_core::words::{GateAnswer, Layer};
 use std::fs;

@@ -1,4 +1,5 @@
-//! How long the list of ten thousand runs takes: printed, not asserted. Run with `--run-ignored all --no-capture`.
+//! Measures the time for the list of ten thousand runs: printed, not asserted. Run with `--run-ignored all
+//! --no-capture`.
 
 use std::fs;
 use std::time::Instant;

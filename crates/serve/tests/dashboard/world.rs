@@ -29,14 +29,14 @@ pub struct World {
     router: Router,
     /// `127.0.0.1:PORT`.
     pub host: String,
-    /// What all paths begin with.
+    /// Prefix of all paths.
     pub base: String,
     token: String,
     pub cookie: Option<String>,
     pub csrf: String,
 }
 
-/// What came back.
+/// The response.
 pub struct Got {
     pub status: StatusCode,
     pub headers: HeaderMap,

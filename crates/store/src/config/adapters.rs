@@ -1,4 +1,4 @@
-//! What is set for single adapters: the tables `[adapters.<id>]`.
+//! The settings of single adapters: the tables `[adapters.<id>]`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,8 +9,8 @@ use adjutant_core::price::{self, Prices};
 use serde_json::Value;
 use toml::de::DeValue;
 
-use super::keys::Key;
-use super::{ConfigError, Setting, Whose};
+use super::keys::ConfigKey;
+use super::{ConfigError, ConfigOwner, Setting};
 
 /// The keys of an adapter.
 pub const ADAPTER_KEYS: &[&str] = &[
@@ -22,26 +22,27 @@ pub const ADAPTER_KEYS: &[&str] = &[
 /// The longest silence that can be set, in seconds: a day, after which nobody waits for a turn.
 pub const IDLE_SECONDS_MAX: u64 = 24 * 60 * 60;
 
-/// What is set for an adapter. Everything may be absent.
+/// The settings of one adapter. All are optional.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AdapterConfig {
     /// The model, where nothing else names one.
     pub model: Option<Setting<String>>,
-    /// Where its API is. The operator's own word only, never a project's: it decides where a key goes.
+    /// Address of its API. Taken from the operator's own configuration only, never from a project's: it decides where a
+    /// key goes.
     pub base_url: Option<Setting<String>>,
-    /// How many tokens its model takes in, from 1.
+    /// Number of tokens that its model takes in, from 1.
     pub window: Option<Setting<u64>>,
     /// The most tokens of one reply, from 1.
     pub output_tokens_max: Option<Setting<u32>>,
-    /// How hard its model is asked to think.
+    /// Reasoning effort of its model.
     pub effort: Option<Setting<Effort>>,
     /// The most tokens that its model may think for in one reply, from 1.
     pub thinking_tokens: Option<Setting<u32>>,
-    /// Whether its turns cost money.
+    /// Billing of its turns: free or paid.
     pub tier: Option<Setting<Tier>>,
-    /// How long nothing may come before a turn counts as broken, in seconds, from 1 to [`IDLE_SECONDS_MAX`].
+    /// The longest silence before a turn counts as broken, in seconds, from 1 to [`IDLE_SECONDS_MAX`].
     pub idle_seconds: Option<Setting<u64>>,
-    /// What a token costs, in nano-dollars.
+    /// Price of an input token, in nano-dollars.
     pub price_input: Option<Setting<u64>>,
     /// The same for one read from a cache.
     pub price_cache_read: Option<Setting<u64>>,
@@ -55,9 +56,9 @@ pub struct AdapterConfig {
     pub body: BTreeMap<String, Setting<Added>>,
     /// A command that prints a bearer token, with its arguments; never empty.
     pub token_command: Option<Setting<Vec<String>>>,
-    /// Whether `prompt_cache_key` is sent.
+    /// True if `prompt_cache_key` is sent.
     pub prompt_cache_key: Option<Setting<bool>>,
-    /// How long what is marked is kept in a provider's cache.
+    /// Time for which a provider's cache keeps what is marked for it.
     pub cache: Option<Setting<CacheTime>>,
 }
 
@@ -66,7 +67,7 @@ pub struct AdapterConfig {
 pub enum Added {
     /// As it is written.
     Plain(Value),
-    /// What a variable of the environment holds.
+    /// The value of an environment variable, by the variable's name.
     Variable(String),
     /// Values by their names.
     Table(BTreeMap<String, Added>),
@@ -74,7 +75,7 @@ pub enum Added {
     List(Vec<Added>),
 }
 
-/// How long what is marked is kept in a provider's cache.
+/// Time for which a provider's cache keeps what is marked for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheTime {
     /// Five minutes.
@@ -94,7 +95,7 @@ impl CacheTime {
     }
 }
 
-/// Whether an adapter's turns cost money.
+/// Billing of an adapter's turns: free or paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// They don't.
@@ -159,25 +160,25 @@ impl AdapterConfig {
 }
 
 /// The tables of all adapters, from the key `adapters`.
-pub(super) fn read(adapters: &Key<'_, '_>) -> Result<BTreeMap<String, Setting<AdapterConfig>>, ConfigError> {
+pub(super) fn read(adapters: &ConfigKey<'_, '_>) -> Result<BTreeMap<String, Setting<AdapterConfig>>, ConfigError> {
     let table = adapters.value.get_ref().as_table();
     let table = table.ok_or_else(|| adapters.bad("a table for each adapter, such as `[adapters.anthropic]`"))?;
     let mut found = BTreeMap::new();
     for (id, value) in table {
         let name = format!("adapters.{}", id.get_ref());
-        let value = adapter(&Key { file: adapters.file, name: &name, value })?;
+        let value = adapter(&ConfigKey { file: adapters.file, name: &name, value })?;
         found.insert(id.get_ref().to_string(), Setting { value, from: adapters.file.origin(&id.span()) });
     }
     Ok(found)
 }
 
-fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
+fn adapter(adapter: &ConfigKey<'_, '_>) -> Result<AdapterConfig, ConfigError> {
     let table = adapter.value.get_ref().as_table().ok_or_else(|| adapter.bad("a table"))?;
     let file = adapter.file;
     let mut config = AdapterConfig::default();
     for (name, value) in table {
         let full = format!("{}.{}", adapter.name, name.get_ref());
-        let key = Key { file, name: &full, value };
+        let key = ConfigKey { file, name: &full, value };
         let price = || {
             key.decimal(
                 price::price,
@@ -186,7 +187,7 @@ fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
         };
         match name.get_ref().as_ref() {
             "model" => config.model = Some(key.text("the name of a model")?),
-            "base_url" if file.whose == Whose::Projects => {
+            "base_url" if file.whose == ConfigOwner::Projects => {
                 return Err(ConfigError::NotOfAProject {
                     at: file.origin(&name.span()),
                     key: full,
@@ -194,7 +195,9 @@ fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
                 });
             }
             "base_url" => config.base_url = Some(key.text("the address of an API")?),
-            "headers" | "body" | "token_command" | "prompt_cache_key" | "cache" if file.whose == Whose::Projects => {
+            "headers" | "body" | "token_command" | "prompt_cache_key" | "cache"
+                if file.whose == ConfigOwner::Projects =>
+            {
                 return Err(ConfigError::NotOfAProject {
                     at: file.origin(&name.span()),
                     key: full,
@@ -231,7 +234,7 @@ fn adapter(adapter: &Key<'_, '_>) -> Result<AdapterConfig, ConfigError> {
     Ok(config)
 }
 
-fn cache(key: &Key<'_, '_>) -> Result<Setting<CacheTime>, ConfigError> {
+fn cache(key: &ConfigKey<'_, '_>) -> Result<Setting<CacheTime>, ConfigError> {
     let expected = "`5m` or `1h`";
     let given = key.text(expected)?;
     let time = [CacheTime::FiveMinutes, CacheTime::Hour].into_iter().find(|time| time.as_str() == given.value);
@@ -245,14 +248,14 @@ const HEADERS_REFUSED: &[&str] = &["content-length", "transfer-encoding", "host"
 const FIELDS_REFUSED: &[&str] =
     &["model", "messages", "input", "contents", "system", "instructions", "systemInstruction", "tools", "stream"];
 
-fn headers(key: &Key<'_, '_>) -> Result<BTreeMap<String, Setting<Added>>, ConfigError> {
+fn headers(key: &ConfigKey<'_, '_>) -> Result<BTreeMap<String, Setting<Added>>, ConfigError> {
     let table = key.value.get_ref().as_table();
     let table = table.ok_or_else(|| key.bad("a table of headers, such as `x-team = \"one\"`"))?;
     let mut headers = BTreeMap::new();
     for (name, value) in table {
         let lower = name.get_ref().to_ascii_lowercase();
         let full = format!("{}.{}", key.name, name.get_ref());
-        let key = Key { file: key.file, name: &full, value };
+        let key = ConfigKey { file: key.file, name: &full, value };
         let is_name = lower.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
         if lower.is_empty() || !is_name || HEADERS_REFUSED.contains(&lower.as_str()) {
             return Err(key.bad("left out: no header of this name can be set"));
@@ -271,13 +274,13 @@ fn headers(key: &Key<'_, '_>) -> Result<BTreeMap<String, Setting<Added>>, Config
     Ok(headers)
 }
 
-fn fields(key: &Key<'_, '_>) -> Result<BTreeMap<String, Setting<Added>>, ConfigError> {
+fn fields(key: &ConfigKey<'_, '_>) -> Result<BTreeMap<String, Setting<Added>>, ConfigError> {
     let table = key.value.get_ref().as_table();
     let table = table.ok_or_else(|| key.bad("a table of fields, such as `temperature = 0.2`"))?;
     let mut fields = BTreeMap::new();
     for (name, value) in table {
         let full = format!("{}.{}", key.name, name.get_ref());
-        let key = Key { file: key.file, name: &full, value };
+        let key = ConfigKey { file: key.file, name: &full, value };
         if FIELDS_REFUSED.contains(&name.get_ref().as_ref()) {
             return Err(key.bad("left out: what a model is asked is for the run to say"));
         }
@@ -287,8 +290,8 @@ fn fields(key: &Key<'_, '_>) -> Result<BTreeMap<String, Setting<Added>>, ConfigE
 }
 
 /// A value that is added to requests: TOML as JSON, and a table `{ variable = "NAME" }` for what a variable holds.
-fn added(key: &Key<'_, '_>) -> Result<Added, ConfigError> {
-    let inner = |value| added(&Key { file: key.file, name: key.name, value });
+fn added(key: &ConfigKey<'_, '_>) -> Result<Added, ConfigError> {
+    let inner = |value| added(&ConfigKey { file: key.file, name: key.name, value });
     let plain = |value: Option<Value>| value.map(Added::Plain).ok_or_else(|| key.bad("a number that JSON can hold"));
     match key.value.get_ref() {
         DeValue::String(text) => Ok(Added::Plain(Value::String(text.to_string()))),
@@ -313,7 +316,7 @@ fn added(key: &Key<'_, '_>) -> Result<Added, ConfigError> {
     }
 }
 
-fn tier(key: &Key<'_, '_>) -> Result<Setting<Tier>, ConfigError> {
+fn tier(key: &ConfigKey<'_, '_>) -> Result<Setting<Tier>, ConfigError> {
     let expected = "`free` or `paid`";
     let given = key.text(expected)?;
     let tier = [Tier::Free, Tier::Paid].into_iter().find(|tier| tier.as_str() == given.value);

@@ -6,7 +6,7 @@ use adjutant_core::gate::guard_hook::{TIMEOUT_MS_DEFAULT, TIMEOUT_MS_MAX};
 use adjutant_core::gate::{GuardHook, HookFile};
 use toml::de::DeValue;
 
-use super::keys::Key;
+use super::keys::ConfigKey;
 use super::{ConfigError, Setting};
 use crate::trust::{self, Standing, Trust, TrustError};
 
@@ -14,20 +14,20 @@ use crate::trust::{self, Standing, Trust, TrustError};
 pub const HOOK_KEYS: &[&str] = &["command", "tools", "timeout_ms"];
 
 /// The hooks that a key holds.
-pub(super) fn read(key: &Key<'_, '_>) -> Result<Vec<Setting<GuardHook>>, ConfigError> {
+pub(super) fn read(key: &ConfigKey<'_, '_>) -> Result<Vec<Setting<GuardHook>>, ConfigError> {
     let expected = "a list of hooks, each as `[[hooks]]` with its `command`";
     let items = key.value.get_ref().as_array().ok_or_else(|| key.bad(expected))?;
-    items.iter().map(|item| hook(&Key { file: key.file, name: key.name, value: item })).collect()
+    items.iter().map(|item| hook(&ConfigKey { file: key.file, name: key.name, value: item })).collect()
 }
 
-fn hook(key: &Key<'_, '_>) -> Result<Setting<GuardHook>, ConfigError> {
+fn hook(key: &ConfigKey<'_, '_>) -> Result<Setting<GuardHook>, ConfigError> {
     let DeValue::Table(table) = key.value.get_ref() else {
         return Err(key.bad("a table with the `command` of a hook"));
     };
     let mut hook = GuardHook { timeout_ms: TIMEOUT_MS_DEFAULT, ..GuardHook::default() };
     for (name, value) in table {
         let full = format!("hooks.{}", name.get_ref());
-        let key = Key { file: key.file, name: &full, value };
+        let key = ConfigKey { file: key.file, name: &full, value };
         match name.get_ref().as_ref() {
             "command" => hook.command = key.texts("a list: the program, then its arguments")?.value,
             "tools" => hook.tools = key.texts("a list of tools")?.value,
@@ -43,12 +43,12 @@ fn hook(key: &Key<'_, '_>) -> Result<Setting<GuardHook>, ConfigError> {
     Ok(Setting { value: hook, from: key.file.origin(&key.value.span()) })
 }
 
-/// Where a hook's command comes from, and so what its words mean.
+/// The project that a hook runs for, which decides what the words of the hook's command mean.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Project<'a> {
     /// The folder of the project.
     pub(super) folder: &'a Path,
-    /// Whether the hook is the project's own, so that its relative paths lie there.
+    /// True if the project itself defines the hook, so that its relative paths lie in the project's folder.
     pub(super) is_own: bool,
 }
 
@@ -58,14 +58,14 @@ pub(super) fn tie(hook: &mut GuardHook, project: Project<'_>, trusted: &Trust) -
     let mut untrusted = Vec::new();
     for word in &mut hook.command {
         let (path, name) = match in_project(word, project) {
-            Named::Elsewhere => continue,
+            HookWord::Elsewhere => continue,
             // Whoever can change the project can have the link lead to something else tomorrow.
-            Named::Link(path) => {
+            HookWord::Link(path) => {
                 hook.files.push(HookFile { path: path.display().to_string(), hash: String::new() });
                 untrusted.push(path);
                 continue;
             }
-            Named::File { path, name } => (path, name),
+            HookWord::File { path, name } => (path, name),
         };
         let Some(content) = trust::content(&path)? else { continue };
         let hash = match trusted.standing(&path, &name, &content) {
@@ -81,8 +81,8 @@ pub(super) fn tie(hook: &mut GuardHook, project: Project<'_>, trusted: &Trust) -
     Ok(untrusted)
 }
 
-/// What a word of a command names.
-enum Named {
+/// The thing that a word of a command names.
+enum HookWord {
     /// No file, or one that is not the project's.
     Elsewhere,
     /// A file of the project, where it really is, with its name in the project.
@@ -91,19 +91,21 @@ enum Named {
     Link(PathBuf),
 }
 
-fn in_project(word: &str, project: Project<'_>) -> Named {
+fn in_project(word: &str, project: Project<'_>) -> HookWord {
     let path = Path::new(word);
     if path.is_relative() && !project.is_own {
-        return Named::Elsewhere;
+        return HookWord::Elsewhere;
     }
     let path: PathBuf = project.folder.join(path).components().filter(|part| *part != Component::CurDir).collect();
-    let (Ok(real), Ok(folder)) = (path.canonicalize(), project.folder.canonicalize()) else { return Named::Elsewhere };
+    let (Ok(real), Ok(folder)) = (path.canonicalize(), project.folder.canonicalize()) else {
+        return HookWord::Elsewhere;
+    };
     if !real.is_file() {
-        return Named::Elsewhere;
+        return HookWord::Elsewhere;
     }
     match real.strip_prefix(&folder) {
-        Ok(name) => Named::File { name: name.display().to_string(), path: real },
-        Err(_) if path.starts_with(project.folder) || path.starts_with(&folder) => Named::Link(path),
-        Err(_) => Named::Elsewhere,
+        Ok(name) => HookWord::File { name: name.display().to_string(), path: real },
+        Err(_) if path.starts_with(project.folder) || path.starts_with(&folder) => HookWord::Link(path),
+        Err(_) => HookWord::Elsewhere,
     }
 }

@@ -13,7 +13,7 @@ use adjutant_core::session::detect::{Detector, Sensitivity};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Config, ConfigError, Origin, Setting, Whose, adapters, hooks, notify, programs, roles, sandbox};
+use super::{Config, ConfigError, ConfigOwner, Origin, Setting, adapters, hooks, notify, programs, roles, sandbox};
 
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
@@ -24,7 +24,7 @@ pub const KEYS: &[&str] = &[
 ];
 
 /// The configuration `text`, which was read from `path`.
-pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, ConfigError> {
+pub(super) fn read(path: &Path, text: &str, whose: ConfigOwner) -> Result<Config, ConfigError> {
     let file = ConfigFile { path, text, whose };
     let table = DeTable::parse(text).map_err(|error| ConfigError::NotToml {
         at: file.origin(&error.span().unwrap_or(0..0)),
@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
     })?;
     let mut config = Config::default();
     for (name, value) in table.get_ref() {
-        let key = Key { file: &file, name: name.get_ref(), value };
+        let key = ConfigKey { file: &file, name: name.get_ref(), value };
         match name.get_ref().as_ref() {
             "adapter" => config.adapter = Some(key.text("the name of an adapter")?),
             "model" => config.model = Some(key.text("the name of a model")?),
@@ -50,7 +50,7 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
                 let expected = "dollars above 0 with at most nine decimals, such as `2.50`";
                 config.max_nano_dollars = Some(key.decimal(price::sum, expected)?);
             }
-            "after_untrusted" | "untrusted_tools" | "plain_results" if file.whose == Whose::Projects => {
+            "after_untrusted" | "untrusted_tools" | "plain_results" if file.whose == ConfigOwner::Projects => {
                 return Err(ConfigError::NotOfAProject {
                     at: file.origin(&name.span()),
                     key: name.get_ref().to_string(),
@@ -64,7 +64,7 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
                 config.result_bytes_max = Some(key.whole(u64::MAX, "a number of bytes from 1 on")?);
             }
             "hooks" => config.hooks = hooks::read(&key)?,
-            "programs" if file.whose == Whose::Projects => {
+            "programs" if file.whose == ConfigOwner::Projects => {
                 return Err(ConfigError::NotOfAProject {
                     at: file.origin(&name.span()),
                     key: name.get_ref().to_string(),
@@ -89,7 +89,7 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
                         let known = Detector::ALL.iter().map(|detector| detector.name()).collect();
                         return Err(file.unknown(&name.span(), name.get_ref(), full, known));
                     };
-                    let key = Key { file: &file, name: &full, value };
+                    let key = ConfigKey { file: &file, name: &full, value };
                     config.detectors.insert(detector, key.sensitivity()?);
                 }
             }
@@ -104,7 +104,7 @@ pub(super) fn read(path: &Path, text: &str, whose: Whose) -> Result<Config, Conf
 pub(super) struct ConfigFile<'a> {
     path: &'a Path,
     text: &'a str,
-    pub(super) whose: Whose,
+    pub(super) whose: ConfigOwner,
 }
 
 impl ConfigFile<'_> {
@@ -125,13 +125,13 @@ impl ConfigFile<'_> {
 }
 
 /// A key with its value.
-pub(super) struct Key<'a, 't> {
+pub(super) struct ConfigKey<'a, 't> {
     pub(super) file: &'a ConfigFile<'a>,
     pub(super) name: &'a str,
     pub(super) value: &'a Spanned<DeValue<'t>>,
 }
 
-impl Key<'_, '_> {
+impl ConfigKey<'_, '_> {
     fn set<T>(&self, value: T) -> Setting<T> {
         Setting { value, from: self.file.origin(&self.value.span()) }
     }
@@ -217,7 +217,7 @@ impl Key<'_, '_> {
         let items = self.value.get_ref().as_array().ok_or_else(|| self.bad(expected))?;
         let texts = items.iter().map(|item| {
             let text = item.get_ref().as_str().map(str::trim).filter(|text| !text.is_empty());
-            let item = Key { file: self.file, name: self.name, value: item };
+            let item = ConfigKey { file: self.file, name: self.name, value: item };
             text.map(str::to_owned).ok_or_else(|| item.bad(expected))
         });
         Ok(self.set(texts.collect::<Result<_, _>>()?))

@@ -1,12 +1,12 @@
-//! What an operator set once: `config.toml` in the home, and `.adjutant/config.toml` in a project.
+//! Reads an operator's settings: `config.toml` in the home, and `.adjutant/config.toml` in a project.
 //!
-//! In: a home and a project's folder. Out: settings, each with the place it came from, and notices. A
-//! mistake is an error with its place; nothing is skipped in silence. A project's file comes with the
-//! project, so it is read only once the operator trusts its very content.
+//! In: a home and a project's folder. Out: settings, each with the place it came from, and notices. A mistake is an
+//! error with its place; nothing is skipped in silence. A project's file comes with the project, so it is read only
+//! once the operator trusts its exact content.
 //!
-//! Begin with [`load`]; `keys.rs` has every key there is, `adapters.rs` those of an adapter, `sandbox.rs` those of
-//! the sandbox, `hooks.rs` those of a guard hook, `notify.rs` those of notices, `programs.rs` what programs do, `roles.rs` what
-//! roles there are, `trust.rs` who is believed.
+//! Begin with [`load`]. `keys.rs` has every key there is, `adapters.rs` those of an adapter, `sandbox.rs` those of the
+//! sandbox, `hooks.rs` those of a guard hook, `notify.rs` those of notices, `programs.rs` the entries about programs,
+//! `roles.rs` the roles, and `trust.rs` says which configurations are trusted.
 
 mod adapters;
 mod hooks;
@@ -47,49 +47,49 @@ use crate::trust::{Standing, Trust, TrustError};
 /// The longest configuration that is read, in bytes: anything longer is something else.
 pub const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What an operator set. Everything may be absent.
+/// The operator's settings. All are optional.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     /// The adapter.
     pub adapter: Option<Setting<String>>,
     /// The model.
     pub model: Option<Setting<String>>,
-    /// How far sessions go on their own.
+    /// Autonomy of sessions.
     pub mode: Option<Setting<Mode>>,
-    /// How many steps a session may take before a person is asked, from 1.
+    /// Number of steps that a session may take before the operator is asked, from 1.
     pub max_steps: Option<Setting<u32>>,
-    /// Whether `shell_exec` is switched off.
+    /// True if `shell_exec` is switched off.
     pub no_shell: Option<Setting<bool>>,
-    /// How readily detectors fire, where that is set.
+    /// Sensitivity of the detectors for which it is set.
     pub detectors: BTreeMap<Detector, Setting<Sensitivity>>,
-    /// What takes the turns when an adapter can't: an adapter, or `adapter:model`, in order. Not checked here:
-    /// which adapters there are is not known.
+    /// Adapters that take over when one fails, in order: an adapter, or `adapter:model`. Not checked here, since this
+    /// crate doesn't know the adapters.
     pub fallback: Option<Setting<Vec<String>>>,
-    /// How many tokens a run may use, from 1.
+    /// Number of tokens that a run may use, from 1.
     pub max_tokens: Option<Setting<u64>>,
-    /// How many minutes a run may take, from 1.
+    /// Number of minutes that a run may take, from 1.
     pub max_minutes: Option<Setting<u64>>,
-    /// How many minutes a provider that fails is waited for.
+    /// Number of minutes to wait for a provider that fails.
     pub patience_minutes: Option<Setting<u64>>,
-    /// How hard models are asked to think.
+    /// Reasoning effort of models.
     pub effort: Option<Setting<Effort>>,
     /// The most tokens that a model may think for in one reply, from 1.
     pub thinking_tokens: Option<Setting<u32>>,
-    /// What a run may cost, in nano-dollars, from 1.
+    /// The most a run may cost, in nano-dollars, from 1.
     pub max_nano_dollars: Option<Setting<u64>>,
-    /// How many turns a run may take, from 1.
+    /// Number of turns that a run may take, from 1.
     pub max_turns: Option<Setting<u64>>,
-    /// What holds for a call that follows text from outside.
+    /// Rule for a call that follows text from outside.
     pub after_untrusted: Option<Setting<AfterUntrusted>>,
     /// Tools whose results count as text from outside.
     pub untrusted_tools: Option<Setting<Vec<String>>>,
-    /// Whether results are sent to agents without a fence.
+    /// True if results are sent to agents without a fence.
     pub plain_results: Option<Setting<bool>>,
-    /// How many bytes of a tool's result are sent to an agent, from 1.
+    /// Number of bytes of a tool's result that are sent to an agent, from 1.
     pub result_bytes_max: Option<Setting<u64>>,
     /// Guard hooks: the home's, then the project's.
     pub hooks: Vec<Setting<GuardHook>>,
-    /// What programs do, in addition to the builtin table: the home's only, with examples that hold.
+    /// Entries about programs, in addition to the builtin table: from the home only, with examples that hold.
     pub programs: Vec<Setting<ProgramEntry>>,
     /// Rules about single commands that allow what isn't known: the home's, then the project's.
     pub shell_allow: Vec<Setting<String>>,
@@ -97,11 +97,11 @@ pub struct Config {
     pub shell_deny: Vec<Setting<String>>,
     /// Paths that no agent may read: the home's, then the project's.
     pub deny_read: Vec<Setting<String>>,
-    /// What is set for single adapters, by their ids, which are not checked here either.
+    /// The settings of single adapters, by their ids, which are not checked here either.
     pub adapters: BTreeMap<String, Setting<AdapterConfig>>,
-    /// What is set for the sandbox of commands.
+    /// The settings of the sandbox of commands.
     pub sandbox: SandboxConfig,
-    /// How the operator is told that something waits: the home's only.
+    /// The settings of notices to the operator: from the home only.
     pub notify: NotifyConfig,
     /// The roles that were defined: the project's before the home's, each as a whole.
     pub roles: BTreeMap<RoleName, Setting<CustomRole>>,
@@ -112,7 +112,7 @@ pub struct Config {
 pub struct Setting<T> {
     /// The value.
     pub value: T,
-    /// Where.
+    /// The place that set it.
     pub from: Origin,
 }
 
@@ -202,12 +202,12 @@ impl Config {
     }
 }
 
-/// What was loaded.
+/// The result of loading the configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Loaded {
     /// The settings: the project's before the home's.
     pub config: Config,
-    /// What the operator should know.
+    /// Notices for the operator.
     pub notices: Vec<Notice>,
 }
 
@@ -218,7 +218,7 @@ pub enum Notice {
     Untrusted {
         /// The file.
         path: PathBuf,
-        /// What changed since it was trusted, as a unified diff.
+        /// The change since it was trusted, as a unified diff.
         change: Option<String>,
     },
     /// A file of the project that a guard hook runs is not trusted: calls that the hook guards are asked about.
@@ -228,13 +228,13 @@ pub enum Notice {
     },
     /// Lines of the trust store can't be read.
     DamagedTrust {
-        /// How many.
+        /// Number of those lines.
         lines: usize,
     },
 }
 
 impl Notice {
-    /// Whether it would not be there if the operator trusted a file.
+    /// Returns true if the notice would go away once the operator trusted a file.
     #[must_use]
     pub fn wants_trust(&self) -> bool {
         match self {
@@ -271,35 +271,35 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Why a configuration can't be used.
+/// Reason why a configuration can't be used.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     /// It can't be read, or the list of trusted ones can't be read or written.
     #[error("can't use `{path}`", path = path.display())]
     Unusable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// There is none to trust.
     #[error("there is no `{path}` to trust", path = path.display())]
     Absent {
-        /// Where it would be.
+        /// The path that was looked at.
         path: PathBuf,
     },
     /// It is not TOML.
     #[error("can't read {at}: {why}")]
     NotToml {
-        /// Where.
+        /// The place of the mistake.
         at: Origin,
-        /// What the grammar says.
+        /// The parser's message.
         why: String,
     },
     /// There is no such key.
     #[error("unknown key `{key}` in {at}")]
     UnknownKey {
-        /// Where.
+        /// The place of the key.
         at: Origin,
         /// The key.
         key: String,
@@ -311,59 +311,59 @@ pub enum ConfigError {
     /// A value is not what its key takes.
     #[error("`{key}` in {at} must be {expected}, not {found}")]
     BadValue {
-        /// Where.
+        /// The place of the value.
         at: Origin,
         /// The key.
         key: String,
-        /// What it takes.
+        /// The values that the key takes.
         expected: &'static str,
-        /// What it has.
+        /// The value that was found.
         found: String,
     },
-    /// What is said of a program can't be used.
+    /// An entry about a program can't be used.
     #[error("can't use the program in {at}: {why}")]
     BadProgram {
-        /// Where.
+        /// The place of the entry.
         at: Origin,
-        /// What is wrong with it.
+        /// The mistake in it.
         why: String,
     },
     /// A rule about single commands can't be used.
     #[error("can't use the rule of `{key}` in {at}: {why}")]
     BadRule {
-        /// Where.
+        /// The place of the rule.
         at: Origin,
         /// The key that lists it.
         key: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         why: String,
     },
     /// A role can't be defined like this.
     #[error("can't use the role in {at}: {why}")]
     BadRole {
-        /// Where.
+        /// The place of the role.
         at: Origin,
-        /// What is wrong with it.
+        /// The mistake in it.
         why: BadCustomRole,
     },
     /// A project says what only the operator may.
     #[error("`{key}` in {at} is not taken from a project: it decides {what}")]
     NotOfAProject {
-        /// Where.
+        /// The place of the key.
         at: Origin,
         /// The key.
         key: String,
-        /// What it decides.
+        /// The thing that the key decides.
         what: &'static str,
     },
-    /// What is trusted can't be told.
+    /// The trust store can't be read.
     #[error(transparent)]
     Trust(#[from] TrustError),
 }
 
-/// Whose a configuration is.
+/// The owner of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum ConfigOwner {
     /// The operator's, in the home.
     Own,
     /// The project's.
@@ -371,7 +371,7 @@ enum Whose {
 }
 
 impl ConfigError {
-    /// What to do about it.
+    /// Returns a hint at what to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -411,20 +411,20 @@ impl ConfigError {
 /// The name of a project's configuration, below its folder.
 pub const PROJECT_CONFIG: &str = ".adjutant/config.toml";
 
-/// Where the configuration of the project in `folder` is.
+/// Returns the path of the configuration of the project in `folder`.
 #[must_use]
 pub fn project_config(folder: &Path) -> PathBuf {
     folder.join(PROJECT_CONFIG)
 }
 
-/// What is set in the home, and in the project's folder if there is one and its content is trusted.
+/// Loads the settings of the home, and those of the project's folder if there is one and its content is trusted.
 ///
 /// # Errors
 ///
 /// [`ConfigError`] about the first mistake in a file that is read.
 pub fn load(home: &Home, project_folder: Option<&Path>) -> Result<Loaded, ConfigError> {
     let own = match content(&home.config())? {
-        Some(text) => keys::read(&home.config(), &text, Whose::Own)?,
+        Some(text) => keys::read(&home.config(), &text, ConfigOwner::Own)?,
         None => Config::default(),
     };
     let Some(folder) = project_folder else {
@@ -435,7 +435,7 @@ pub fn load(home: &Home, project_folder: Option<&Path>) -> Result<Loaded, Config
     let mut projects = match content(&path)? {
         None => Config::default(),
         Some(text) => match trust::standing(home, &path, &text)? {
-            Standing::Trusted => keys::read(&path, &text, Whose::Projects)?,
+            Standing::Trusted => keys::read(&path, &text, ConfigOwner::Projects)?,
             Standing::New => {
                 notices.push(Notice::Untrusted { path, change: None });
                 Config::default()
@@ -463,7 +463,7 @@ pub fn load(home: &Home, project_folder: Option<&Path>) -> Result<Loaded, Config
     Ok(Loaded { config: projects.or(own), notices })
 }
 
-/// What the file at `path` says; `None` if there is none.
+/// Reads the file at `path`; `None` if it doesn't exist.
 fn content(path: &Path) -> Result<Option<String>, ConfigError> {
     let unusable = |source| ConfigError::Unusable { path: path.to_owned(), source };
     let content = plain_file::read(path, CONFIG_BYTES_MAX, "it is longer than a configuration can be");

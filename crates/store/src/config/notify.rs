@@ -1,5 +1,5 @@
-//! How an operator is told that something waits: the table `[notify]`. The operator's own word only, never a
-//! project's: it runs a program and sends something to somebody.
+//! The settings of notices to the operator: the table `[notify]`. Taken from the operator's own configuration only,
+//! never from a project's: it runs a program and sends data to an address.
 
 use adjutant_core::inbox::QuestionKind;
 use adjutant_core::inbox::hours::{self, Hours};
@@ -7,8 +7,8 @@ use adjutant_core::inbox::notice::{Format, Quiet};
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 
-use super::keys::Key;
-use super::{ConfigError, Setting, Whose};
+use super::keys::ConfigKey;
+use super::{ConfigError, ConfigOwner, Setting};
 
 /// The keys of notices.
 pub const NOTIFY_KEYS: &[&str] = &["command", "webhook", "format", "quiet"];
@@ -16,32 +16,32 @@ pub const NOTIFY_KEYS: &[&str] = &["command", "webhook", "format", "quiet"];
 /// The keys of quiet hours.
 const QUIET_KEYS: &[&str] = &["from", "to", "zone", "critical"];
 
-/// How an operator is told. Everything may be absent.
+/// The settings of notices. All are optional.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NotifyConfig {
     /// A program that gets a title and a text as its last two arguments.
     pub command: Option<Setting<Vec<String>>>,
-    /// Where a notice is sent.
+    /// Address that a notice is sent to.
     pub webhook: Option<Setting<String>>,
     /// In which form.
     pub format: Option<Setting<Format>>,
-    /// When only what is critical is told.
+    /// Hours in which only critical questions cause a notice.
     pub quiet: Option<Setting<QuietHours>>,
 }
 
 /// Quiet hours, and where the wall is that their clock hangs on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QuietHours {
-    /// When.
+    /// The hours, and the kinds of questions that are critical.
     pub quiet: Quiet,
-    /// Where.
+    /// The time zone of the hours.
     pub zone: TimeZone,
 }
 
 /// The table of notices, from the key `notify`.
-pub(super) fn read(notify: &Key<'_, '_>) -> Result<NotifyConfig, ConfigError> {
+pub(super) fn read(notify: &ConfigKey<'_, '_>) -> Result<NotifyConfig, ConfigError> {
     let file = notify.file;
-    if file.whose == Whose::Projects {
+    if file.whose == ConfigOwner::Projects {
         return Err(ConfigError::NotOfAProject {
             at: file.origin(&notify.value.span()),
             key: notify.name.to_owned(),
@@ -52,7 +52,7 @@ pub(super) fn read(notify: &Key<'_, '_>) -> Result<NotifyConfig, ConfigError> {
     let mut config = NotifyConfig::default();
     for (name, value) in table {
         let full = format!("notify.{}", name.get_ref());
-        let key = Key { file, name: &full, value };
+        let key = ConfigKey { file, name: &full, value };
         match name.get_ref().as_ref() {
             "command" => {
                 let expected = "a list: the program, then its first arguments";
@@ -76,13 +76,13 @@ pub(super) fn read(notify: &Key<'_, '_>) -> Result<NotifyConfig, ConfigError> {
     Ok(config)
 }
 
-fn quiet(key: &Key<'_, '_>) -> Result<Setting<QuietHours>, ConfigError> {
+fn quiet(key: &ConfigKey<'_, '_>) -> Result<Setting<QuietHours>, ConfigError> {
     let file = key.file;
     let table = key.value.get_ref().as_table().ok_or_else(|| key.bad("a table with `from`, `to` and `zone`"))?;
     let (mut from, mut to, mut zone, mut critical) = (None, None, None, Vec::new());
     for (name, value) in table {
         let full = format!("notify.quiet.{}", name.get_ref());
-        let key = Key { file, name: &full, value };
+        let key = ConfigKey { file, name: &full, value };
         match name.get_ref().as_ref() {
             "from" => from = Some(time(&key)?),
             "to" => to = Some(time(&key)?),
@@ -110,7 +110,7 @@ fn quiet(key: &Key<'_, '_>) -> Result<Setting<QuietHours>, ConfigError> {
     Ok(Setting { value, from: file.origin(&key.value.span()) })
 }
 
-fn time(key: &Key<'_, '_>) -> Result<Time, ConfigError> {
+fn time(key: &ConfigKey<'_, '_>) -> Result<Time, ConfigError> {
     let expected = "a time of day such as \"22:00\"";
     let text = key.text(expected)?.value;
     hours::time(&text).ok_or_else(|| key.bad(expected))

@@ -1,5 +1,5 @@
-//! What programs do, as an operator says it: `[[programs]]`, each an entry of the table that command lines are read by,
-//! and `shell_allow` and `shell_deny`, rules about single commands; `deny_read` is what no agent may read.
+//! An operator's entries about programs: `[[programs]]`, each an entry of the table that command lines are read by;
+//! `shell_allow` and `shell_deny`, rules about single commands; and `deny_read`, the files that no agent may read.
 
 use adjutant_core::gate::deny_read::DenyRead;
 use adjutant_core::gate::shell::{CommandRule, ProgramEntry, Programs};
@@ -7,11 +7,11 @@ use serde::Deserialize as _;
 use toml::Spanned;
 use toml::de::{DeValue, ValueDeserializer};
 
-use super::keys::Key;
+use super::keys::ConfigKey;
 use super::{ConfigError, Setting};
 
 /// The entries that a key holds, whose examples hold.
-pub(super) fn read(key: &Key<'_, '_>) -> Result<Vec<Setting<ProgramEntry>>, ConfigError> {
+pub(super) fn read(key: &ConfigKey<'_, '_>) -> Result<Vec<Setting<ProgramEntry>>, ConfigError> {
     let expected = "a list of programs, each as `[[programs]]` with its `names`, `verdict` and `examples`";
     let items = key.value.get_ref().as_array().ok_or_else(|| key.bad(expected))?;
     let mut entries: Vec<ProgramEntry> = Vec::new();
@@ -29,13 +29,13 @@ pub(super) fn read(key: &Key<'_, '_>) -> Result<Vec<Setting<ProgramEntry>>, Conf
 }
 
 /// The rules that a key lists, each of which can be used.
-pub(super) fn rules(key: &Key<'_, '_>) -> Result<Vec<Setting<String>>, ConfigError> {
+pub(super) fn rules(key: &ConfigKey<'_, '_>) -> Result<Vec<Setting<String>>, ConfigError> {
     let expected = "a list of commands, each with its words and `*` or a last `**` for others, such as `make docs **`";
     texts(key, expected, |text| CommandRule::parse(text).map(drop).map_err(|error| error.to_string()))
 }
 
 /// The paths and patterns that a key lists, each of which names something in a working folder.
-pub(super) fn deny_read(key: &Key<'_, '_>) -> Result<Vec<Setting<String>>, ConfigError> {
+pub(super) fn deny_read(key: &ConfigKey<'_, '_>) -> Result<Vec<Setting<String>>, ConfigError> {
     let expected = "a list of paths and patterns in the working folder, such as `.env`, `**/*.pem` or `secrets/`";
     let check = |text: &str| DenyRead::parse(&[text.to_owned()]).map(drop).map_err(|error| error.to_string());
     texts(key, expected, check)
@@ -43,13 +43,13 @@ pub(super) fn deny_read(key: &Key<'_, '_>) -> Result<Vec<Setting<String>>, Confi
 
 /// The texts that a key lists; `check` says why one can't be used.
 fn texts(
-    key: &Key<'_, '_>,
+    key: &ConfigKey<'_, '_>,
     expected: &'static str,
     check: impl Fn(&str) -> Result<(), String>,
 ) -> Result<Vec<Setting<String>>, ConfigError> {
     let items = key.value.get_ref().as_array().ok_or_else(|| key.bad(expected))?;
     let text = |item: &Spanned<DeValue<'_>>| {
-        let key = Key { file: key.file, name: key.name, value: item };
+        let key = ConfigKey { file: key.file, name: key.name, value: item };
         let text = key.text(expected)?;
         check(&text.value).map_err(|why| ConfigError::BadRule {
             at: text.from.clone(),

@@ -6,20 +6,20 @@ use adjutant_core::crew::CustomRole;
 use adjutant_core::gate::Category;
 use adjutant_core::role::{Role, RoleName};
 
-use super::keys::Key;
-use super::{ConfigError, Setting, Whose};
+use super::keys::ConfigKey;
+use super::{ConfigError, ConfigOwner, Setting};
 
 /// The keys of a role.
 pub const ROLE_KEYS: &[&str] = &["base", "instruction", "may_hold", "adapter", "effort"];
 
 /// The tables of all roles, from the key `roles`.
-pub(super) fn read(roles: &Key<'_, '_>) -> Result<BTreeMap<RoleName, Setting<CustomRole>>, ConfigError> {
+pub(super) fn read(roles: &ConfigKey<'_, '_>) -> Result<BTreeMap<RoleName, Setting<CustomRole>>, ConfigError> {
     let table = roles.value.get_ref().as_table();
     let table = table.ok_or_else(|| roles.bad("a table for each role, such as `[roles.security]`"))?;
     let mut found = BTreeMap::new();
     for (id, value) in table {
         let full = format!("roles.{}", id.get_ref());
-        let key = Key { file: roles.file, name: &full, value };
+        let key = ConfigKey { file: roles.file, name: &full, value };
         let name: RoleName = id.get_ref().parse().map_err(|_bad| ConfigError::BadValue {
             at: roles.file.origin(&id.span()),
             key: "roles".to_owned(),
@@ -34,9 +34,9 @@ pub(super) fn read(roles: &Key<'_, '_>) -> Result<BTreeMap<RoleName, Setting<Cus
     Ok(found)
 }
 
-fn role(role: &Key<'_, '_>, from: String) -> Result<CustomRole, ConfigError> {
+fn role(role: &ConfigKey<'_, '_>, from: String) -> Result<CustomRole, ConfigError> {
     let table = role.value.get_ref().as_table().ok_or_else(|| role.bad("a table with `base` and `instruction`"))?;
-    let is_projects = role.file.whose == Whose::Projects;
+    let is_projects = role.file.whose == ConfigOwner::Projects;
     let mut base = None;
     // Without one, the check of the whole says so.
     let mut defined = CustomRole {
@@ -50,7 +50,7 @@ fn role(role: &Key<'_, '_>, from: String) -> Result<CustomRole, ConfigError> {
     };
     for (name, value) in table {
         let full = format!("{}.{}", role.name, name.get_ref());
-        let key = Key { file: role.file, name: &full, value };
+        let key = ConfigKey { file: role.file, name: &full, value };
         match name.get_ref().as_ref() {
             "base" => base = Some(base_of(&key)?),
             "instruction" => {
@@ -73,7 +73,7 @@ fn role(role: &Key<'_, '_>, from: String) -> Result<CustomRole, ConfigError> {
     Ok(defined)
 }
 
-fn base_of(key: &Key<'_, '_>) -> Result<Role, ConfigError> {
+fn base_of(key: &ConfigKey<'_, '_>) -> Result<Role, ConfigError> {
     let given = key.value.get_ref().as_str().and_then(Role::from_word);
     given.ok_or_else(|| key.bad("`planner`, `executor`, `reviewer` or `critic`"))
 }

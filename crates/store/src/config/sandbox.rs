@@ -1,20 +1,20 @@
-//! What is set for the sandbox of commands: the table `[sandbox]`. The operator's own word only, never a
-//! project's: it decides what commands can reach.
+//! The settings of the sandbox of commands: the table `[sandbox]`. Taken from the operator's own configuration only,
+//! never from a project's: it decides what commands can reach.
 
-use super::keys::Key;
-use super::{ConfigError, Setting, Whose};
+use super::keys::ConfigKey;
+use super::{ConfigError, ConfigOwner, Setting};
 
 /// The keys of the sandbox.
 pub const SANDBOX_KEYS: &[&str] = &["mode", "read", "write", "environment", "memory_mb", "without"];
 
-/// What is set for the sandbox. Everything may be absent; words and paths are checked by whoever sets it up.
+/// The settings of the sandbox. All are optional. Words and paths are checked where the sandbox is set up.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SandboxConfig {
-    /// How much of it must be there.
+    /// The strictness: how much of the sandbox must be there.
     pub mode: Option<Setting<String>>,
-    /// What else commands may read.
+    /// More paths that commands may read.
     pub read: Option<Setting<Vec<String>>>,
-    /// What else they may change.
+    /// More paths that commands may change.
     pub write: Option<Setting<Vec<String>>>,
     /// Variables of the environment that they get besides the usual ones.
     pub environment: Option<Setting<Vec<String>>>,
@@ -25,9 +25,9 @@ pub struct SandboxConfig {
 }
 
 /// The table of the sandbox, from the key `sandbox`.
-pub(super) fn read(sandbox: &Key<'_, '_>) -> Result<SandboxConfig, ConfigError> {
+pub(super) fn read(sandbox: &ConfigKey<'_, '_>) -> Result<SandboxConfig, ConfigError> {
     let file = sandbox.file;
-    if file.whose == Whose::Projects {
+    if file.whose == ConfigOwner::Projects {
         return Err(ConfigError::NotOfAProject {
             at: file.origin(&sandbox.value.span()),
             key: sandbox.name.to_owned(),
@@ -38,7 +38,7 @@ pub(super) fn read(sandbox: &Key<'_, '_>) -> Result<SandboxConfig, ConfigError> 
     let mut config = SandboxConfig::default();
     for (name, value) in table {
         let full = format!("sandbox.{}", name.get_ref());
-        let key = Key { file, name: &full, value };
+        let key = ConfigKey { file, name: &full, value };
         match name.get_ref().as_ref() {
             "mode" => config.mode = Some(key.text("`off`, `best` or `required`")?),
             "read" => config.read = Some(key.texts("a list of paths")?),

@@ -1,12 +1,12 @@
-//! Whose configuration is believed: the operator's own, and a project's once its content was trusted.
+//! Trust in configurations: the operator's own is always used, a project's only once its content was trusted.
 
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, PROJECT_CONFIG, Whose, content, keys, project_config};
+use super::{ConfigError, ConfigOwner, PROJECT_CONFIG, content, keys, project_config};
 use crate::home::Home;
 use crate::trust::{Standing, Trust};
 
-/// What was trusted.
+/// A configuration that was trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trusted {
     /// The file.
@@ -23,26 +23,26 @@ pub struct Trusted {
 pub fn trust(home: &Home, folder: &Path) -> Result<Trusted, ConfigError> {
     let path = project_config(folder);
     let Some(text) = content(&path)? else { return Err(ConfigError::Absent { path }) };
-    keys::read(&path, &text, Whose::Projects)?;
+    keys::read(&path, &text, ConfigOwner::Projects)?;
     let hash = Trust::load(home)?.add(home, &real(&path), PROJECT_CONFIG, text.as_bytes())?;
     Ok(Trusted { path, hash })
 }
 
-/// Whether a project's configuration at `path` that says `text` can be used, if it is trusted.
+/// Checks that a project's configuration at `path` with the content `text` can be used once it is trusted.
 ///
 /// # Errors
 ///
 /// [`ConfigError`] about the first mistake in it.
 pub fn check(path: &Path, text: &str) -> Result<(), ConfigError> {
-    keys::read(path, text, Whose::Projects).map(drop)
+    keys::read(path, text, ConfigOwner::Projects).map(drop)
 }
 
-/// How the configuration at `path`, which says `text`, stands.
+/// Returns the standing of the configuration at `path` with the content `text`.
 pub(super) fn standing(home: &Home, path: &Path, text: &str) -> Result<Standing, ConfigError> {
     Ok(Trust::load(home)?.standing(&real(path), PROJECT_CONFIG, text.as_bytes()))
 }
 
-/// Where a file really is, so that it is called the same from wherever it is named.
+/// Returns the real path of a file, so that it has one name from wherever it is reached.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

@@ -24,16 +24,16 @@ use crate::runs;
 use crate::scan::{self, Use};
 use rollups::Rollups;
 
-/// How many traces are in memory at once.
+/// Number of traces in memory at once.
 const BLOCK: usize = 256;
 
-/// How much of a file is looked at from its end for its last line feed, at once.
+/// Number of bytes read at once when looking for a file's last line feed from its end.
 const TAIL_BYTES: u64 = 4 * 1024;
 
-/// How many bytes before the place that was read up to must be what they were.
+/// Number of bytes before the place that was read up to that must be unchanged.
 const PROOF_BYTES: u64 = 256;
 
-/// How traces are counted as runs of a project.
+/// The way to count traces as runs of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
     /// Each trace once, however many session files name it.
@@ -45,31 +45,31 @@ pub enum Counting {
 /// The runs of one trace.
 #[derive(Debug, Clone)]
 pub struct TraceRuns {
-    /// What it is called: a run of ours, or the brief's id of a session of the peer.
+    /// Its name: the id of a run of ours, or the brief's id of a session of the peer.
     pub name: String,
     /// Its runs; none if there is no trace.
     pub runs: Vec<RunRecord>,
-    /// How many of its lines can't be used.
+    /// Number of its lines that can't be used.
     pub damaged: u64,
-    /// How many the peer would call damaged.
+    /// Number of its lines that the peer would call damaged.
     pub damaged_to_peer: u64,
 }
 
-/// How much was read.
+/// The extent of a reading.
 #[derive(Debug, Default)]
 pub struct Coverage {
     /// Traces that were looked at.
     pub traces: u64,
     /// Bytes that were read of them this time.
     pub bytes: u64,
-    /// What could not be read, and why; everything else was counted.
+    /// The files that could not be read, each with the error; everything else was counted.
     pub unreadable: Vec<(PathBuf, io::Error)>,
 }
 
 /// Hands the runs of every trace of `project` to `each`, in the order of the traces' names.
 ///
-/// What was walked over is remembered in the home. If that can't be written, the next look reads everything again, and
-/// that is all.
+/// The results are remembered in the home. If that can't be written, the next reading starts from the beginning of
+/// every file.
 ///
 /// # Errors
 ///
@@ -97,12 +97,12 @@ pub fn read(home: &Home, project: &str, counting: Counting, mut each: impl FnMut
 
     let mut remembered = Vec::new();
     for block in wanted.chunks(BLOCK) {
-        let seen: Vec<io::Result<Seen>> = block
+        let seen: Vec<io::Result<SeenTrace>> = block
             .par_iter()
-            .map(|(name, path, _)| path.map_or(Ok(Seen::default()), |path| look(path, rollups.trace(name))))
+            .map(|(name, path, _)| path.map_or(Ok(SeenTrace::default()), |path| look(path, rollups.trace(name))))
             .collect();
         for ((name, path, facts), seen) in block.iter().zip(seen) {
-            let Seen { kept, walk, bytes } = match seen {
+            let SeenTrace { kept, walk, bytes } = match seen {
                 Ok(seen) => seen,
                 Err(error) => {
                     coverage.unreadable.push((path.cloned().unwrap_or_default(), error));
@@ -126,7 +126,7 @@ pub fn read(home: &Home, project: &str, counting: Counting, mut each: impl FnMut
     Ok(coverage)
 }
 
-/// Why a journal of ours can't be counted, if it can't.
+/// Returns the reason why a journal of ours can't be counted; `None` if it can.
 fn unusable(name: &str, walk: &Walk, facts: &[&PeerFacts]) -> Option<String> {
     if !facts.is_empty() || !walk.is_ours() {
         return None;
@@ -185,10 +185,10 @@ fn names(home: &Home) -> io::Result<Names> {
     Ok(names)
 }
 
-/// How a file was when it was read: another time, size or place on the disk is another content. The time of the last
-/// change of any kind is among them, since nobody can set it back.
+/// The state of a file when it was read: another time, size or place on the disk means another content. The time of the
+/// last change of any kind is included, since no program can set it back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Stamp {
+struct HistoryStamp {
     bytes: u64,
     seconds: i64,
     nanoseconds: i64,
@@ -197,7 +197,7 @@ struct Stamp {
     inode: u64,
 }
 
-impl Stamp {
+impl HistoryStamp {
     fn of(metadata: &fs::Metadata) -> Self {
         Self {
             bytes: metadata.len(),
@@ -213,15 +213,15 @@ impl Stamp {
 /// A session file of the peer as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SessionSeen {
-    stamp: Stamp,
-    /// What it says; nothing if it can't be used.
+    stamp: HistoryStamp,
+    /// The facts of the session; `None` if the file can't be used.
     facts: Option<PeerFacts>,
 }
 
 /// A trace as far as it was walked over.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Kept {
-    stamp: Stamp,
+struct TraceRollup {
+    stamp: HistoryStamp,
     /// Up to where, in bytes: behind the last line feed.
     read_to: u64,
     /// The hash of the bytes before that.
@@ -244,7 +244,7 @@ fn sessions(names: &Names, rollups: &Rollups, coverage: &mut Coverage) -> Vec<(S
 
 fn session(path: &Path, before: Option<&SessionSeen>) -> io::Result<SessionSeen> {
     let metadata = fs::metadata(path)?;
-    let stamp = Stamp::of(&metadata);
+    let stamp = HistoryStamp::of(&metadata);
     if let Some(before) = before.filter(|before| before.stamp == stamp) {
         return Ok(before.clone());
     }
@@ -253,27 +253,27 @@ fn session(path: &Path, before: Option<&SessionSeen>) -> io::Result<SessionSeen>
     Ok(SessionSeen { stamp, facts: PeerFacts::read(&String::from_utf8_lossy(&text)) })
 }
 
-/// What a look at a trace brought.
+/// The result of reading a trace.
 #[derive(Default)]
-struct Seen {
-    /// What to remember.
-    kept: Kept,
+struct SeenTrace {
+    /// The part to remember.
+    kept: TraceRollup,
     /// All of it, a last line without a line feed included.
     walk: Walk,
-    /// How many bytes were read.
+    /// Number of bytes that were read.
     bytes: u64,
 }
 
-fn look(path: &Path, before: Option<&Kept>) -> io::Result<Seen> {
+fn look(path: &Path, before: Option<&TraceRollup>) -> io::Result<SeenTrace> {
     let mut file = plain_file::open(path)?;
     let metadata = file.metadata()?;
-    let stamp = Stamp::of(&metadata);
+    let stamp = HistoryStamp::of(&metadata);
     let mut kept = match before {
         Some(before) if before.stamp == stamp && before.read_to == stamp.bytes => {
-            return Ok(Seen { walk: before.walk.clone(), kept: before.clone(), bytes: 0 });
+            return Ok(SeenTrace { walk: before.walk.clone(), kept: before.clone(), bytes: 0 });
         }
         Some(before) if goes_on(&file, before, stamp)? => before.clone(),
-        _ => Kept::default(),
+        _ => TraceRollup::default(),
     };
     let from = kept.read_to;
     let end = whole_lines(&file, from, stamp.bytes)?;
@@ -285,12 +285,12 @@ fn look(path: &Path, before: Option<&Kept>) -> io::Result<Seen> {
     }
     kept.proof = proof(&file, end)?;
     (kept.stamp, kept.read_to) = (stamp, end);
-    Ok(Seen { kept, walk: all, bytes: stamp.bytes - from })
+    Ok(SeenTrace { kept, walk: all, bytes: stamp.bytes - from })
 }
 
-/// Whether the file is the one that was read, and longer. One that was touched without having grown may be another
-/// throughout.
-fn goes_on(file: &File, before: &Kept, now: Stamp) -> io::Result<bool> {
+/// Returns true if the file is the one that was read, and longer. A file that was touched without having grown may have
+/// another content throughout.
+fn goes_on(file: &File, before: &TraceRollup, now: HistoryStamp) -> io::Result<bool> {
     let has_grown = before.stamp.inode == now.inode && before.stamp.bytes < now.bytes;
     Ok(has_grown && proof(file, before.read_to)? == before.proof)
 }
@@ -307,7 +307,7 @@ fn proof(file: &File, end: u64) -> io::Result<String> {
     Ok(hasher.finalize().to_hex()[..16].to_owned())
 }
 
-/// Where the last whole line of `from..end` ends.
+/// Returns the place right after the last whole line of `from..end`.
 fn whole_lines(file: &File, from: u64, end: u64) -> io::Result<u64> {
     let mut until = end;
     while until > from {

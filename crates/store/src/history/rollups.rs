@@ -1,7 +1,7 @@
-//! What is remembered of traces between two looks: one file of lines, thrown away whenever it does not fit.
+//! Remembers the counts of traces between two readings: one file of lines, thrown away whenever it doesn't fit.
 //!
-//! It only ever saves time. A line that can't be read, another version of the program, a file that somebody else
-//! can write: then the trace is walked over again.
+//! It only saves time. If a line can't be read, another version of the program wrote it, or other users can write the
+//! file, the trace is read again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Kept, Names, SessionSeen};
+use super::{Names, SessionSeen, TraceRollup};
 use crate::fresh;
 use crate::home::{self, Home};
 
@@ -22,7 +22,7 @@ const VERSION: u32 = 2;
 /// One line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum RollupLine {
     /// The first line.
     Rollups {
         version: u32,
@@ -34,11 +34,11 @@ enum Line {
     },
     Trace {
         name: String,
-        kept: Kept,
+        kept: TraceRollup,
     },
 }
 
-/// How many digits of its hash stand before a line, so that one that was damaged is not believed.
+/// Number of digits of its hash before a line, so that a damaged line is not believed.
 const HASH_DIGITS: usize = 16;
 
 fn hash(json: &[u8]) -> String {
@@ -46,17 +46,17 @@ fn hash(json: &[u8]) -> String {
 }
 
 /// A line as it was written; `None` if it is not that any more.
-fn read(line: &[u8]) -> Option<Line> {
+fn read(line: &[u8]) -> Option<RollupLine> {
     let (written, json) = line.split_at_checked(HASH_DIGITS)?;
     (written == hash(json).as_bytes()).then(|| serde_json::from_slice(json).ok()).flatten()
 }
 
-/// What was remembered.
+/// The remembered counts.
 #[derive(Debug, Default)]
 pub(super) struct Rollups {
     path: PathBuf,
     sessions: BTreeMap<String, SessionSeen>,
-    traces: BTreeMap<String, Kept>,
+    traces: BTreeMap<String, TraceRollup>,
 }
 
 impl Rollups {
@@ -72,14 +72,15 @@ impl Rollups {
         };
         let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let header = lines.next().and_then(read);
-        if matches!(header, Some(Line::Rollups { version: VERSION, program }) if program == env!("CARGO_PKG_VERSION")) {
+        if matches!(header, Some(RollupLine::Rollups { version: VERSION, program }) if program == env!("CARGO_PKG_VERSION"))
+        {
             let lines: Vec<&[u8]> = lines.collect();
-            let lines: Vec<Option<Line>> = lines.par_iter().map(|line| read(line)).collect();
+            let lines: Vec<Option<RollupLine>> = lines.par_iter().map(|line| read(line)).collect();
             for line in lines.into_iter().flatten() {
                 match line {
-                    Line::Session { name, seen } => drop(sessions.insert(name, seen)),
-                    Line::Trace { name, kept } => drop(traces.insert(name, kept)),
-                    Line::Rollups { .. } => {}
+                    RollupLine::Session { name, seen } => drop(sessions.insert(name, seen)),
+                    RollupLine::Trace { name, kept } => drop(traces.insert(name, kept)),
+                    RollupLine::Rollups { .. } => {}
                 }
             }
         }
@@ -90,7 +91,7 @@ impl Rollups {
         self.sessions.get(name)
     }
 
-    pub(super) fn trace(&self, name: &str) -> Option<&Kept> {
+    pub(super) fn trace(&self, name: &str) -> Option<&TraceRollup> {
         self.traces.get(name)
     }
 
@@ -99,7 +100,7 @@ impl Rollups {
     pub(super) fn keep(
         mut self,
         sessions: Vec<(String, SessionSeen)>,
-        traces: Vec<(String, Kept)>,
+        traces: Vec<(String, TraceRollup)>,
         names: &Names,
         has_read: bool,
     ) {
@@ -121,9 +122,9 @@ impl Rollups {
         let folder = self.path.parent().unwrap_or(&self.path);
         home::make_folder(folder)?;
         let mut file = fresh::beside(&self.path)?;
-        let header = Line::Rollups { version: VERSION, program: env!("CARGO_PKG_VERSION").to_owned() };
+        let header = RollupLine::Rollups { version: VERSION, program: env!("CARGO_PKG_VERSION").to_owned() };
         let mut writer = std::io::BufWriter::new(file.as_file_mut());
-        let mut put = |line: &Line| -> std::io::Result<()> {
+        let mut put = |line: &RollupLine| -> std::io::Result<()> {
             let json = serde_json::to_vec(line)?;
             writer.write_all(hash(&json).as_bytes())?;
             writer.write_all(&json)?;
@@ -131,10 +132,10 @@ impl Rollups {
         };
         put(&header)?;
         for (name, seen) in &self.sessions {
-            put(&Line::Session { name: name.clone(), seen: seen.clone() })?;
+            put(&RollupLine::Session { name: name.clone(), seen: seen.clone() })?;
         }
         for (name, kept) in &self.traces {
-            put(&Line::Trace { name: name.clone(), kept: kept.clone() })?;
+            put(&RollupLine::Trace { name: name.clone(), kept: kept.clone() })?;
         }
         writer.flush()?;
         drop(writer);

@@ -25,51 +25,51 @@ use crate::artifacts::{Artifacts, sync_folder};
 use crate::disk::Disk;
 use crate::lease::{Heartbeat, Lease, Seal};
 
-/// How many bytes are reserved beyond the end when something begins: room for a result of 64 KiB, every
-/// byte of it escaped, and the lines around it.
+/// Number of bytes reserved beyond the end when something begins: room for a result of 64 KiB, every byte of it
+/// escaped, and the lines around it.
 pub const ROOM_BYTES_MIN: u64 = 128 * 1024;
 
-/// How many bytes are reserved at once, so that most intents find their room already there.
+/// Number of bytes reserved at once, so that most intents find their room already there.
 pub const ROOM_BYTES_STEP: u64 = 1024 * 1024;
 
-/// How often the lock is tried, a millisecond apart, before somebody is said to sit on it. An append
-/// holds it for microseconds, a takeover as long as reading the journal takes.
+/// Number of tries for the lock, a millisecond apart, before its holder counts as stuck. An append holds it for
+/// microseconds, a takeover as long as reading the journal takes.
 const LOCK_TRIES: u32 = 2_000;
 
 /// A journal that this process appends to.
 #[derive(Debug)]
 pub struct FileJournal<D = File> {
     disk: D,
-    place: Place,
+    place: JournalPaths,
     lease: Lease,
     next_seq: u64,
     last_hash: Option<String>,
     bytes: u64,
-    room: Room,
-    condition: Condition,
+    room: ReservedRoom,
+    condition: JournalHealth,
 }
 
-/// Where a journal and what belongs to it lie.
+/// The paths of a journal and of its contents.
 #[derive(Debug, Clone)]
-struct Place {
+struct JournalPaths {
     path: PathBuf,
     artifacts: Artifacts,
-    /// Whether the journal's name is on the disk.
+    /// True if the journal's name is on the disk.
     named: bool,
 }
 
-/// What is reserved for outcomes.
+/// The space that is reserved for outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum ReservedRoom {
     /// Up to this length of the file.
     Until(u64),
     /// The file system can't reserve: a full disk is noticed when it is full.
     Unsupported,
 }
 
-/// Whether the journal may still be appended to.
+/// The state of a journal: it may be appended to or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Condition {
+enum JournalHealth {
     Sound,
     /// A write ended in a way that leaves unknown what is on the disk.
     Spoiled {
@@ -93,14 +93,14 @@ pub(crate) fn lock(disk: &impl Disk) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::TimedOut, "its lock is held by a process that does not go on"))
 }
 
-/// What an append found wrong, before it is told with the journal's name.
-enum Fault {
+/// The fault that an append found, before the journal's name is added to it.
+enum AppendFault {
     Fenced(Option<Holder>),
     Changed,
     Io(io::Error),
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for AppendFault {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -124,7 +124,7 @@ impl<D: Disk> FileJournal<D> {
         &self.lease
     }
 
-    /// What keeps the lease alive while the driver is busy; an append renews it too.
+    /// Returns a handle that keeps the lease alive while the driver is busy. An append renews the lease too.
     ///
     /// # Errors
     ///
@@ -158,13 +158,13 @@ impl<D: Disk> FileJournal<D> {
         is_intent: bool,
         at: Timestamp,
         durability: Durability,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), AppendFault> {
         if !self.lease.is_newest()? {
-            return Err(Fault::Fenced(self.lease.successor()));
+            return Err(AppendFault::Fenced(self.lease.successor()));
         }
         let status = self.disk.status()?;
         if status.bytes != self.bytes || !status.linked {
-            return Err(Fault::Changed);
+            return Err(AppendFault::Changed);
         }
         let after = self.bytes + line.len() as u64;
         if is_intent {
@@ -208,7 +208,7 @@ impl<D: Disk> FileJournal<D> {
             if self.place.named { Ok(()) } else { sync_folder(self.place.path.parent().unwrap_or(Path::new("."))) };
         if let Err(error) = named.and_then(|()| self.disk.sync()) {
             self.undo("");
-            self.condition = Condition::Spoiled { why: format!("what was written could not be flushed ({error})") };
+            self.condition = JournalHealth::Spoiled { why: format!("what was written could not be flushed ({error})") };
             return Err(error);
         }
         self.place.named = true;
@@ -217,16 +217,16 @@ impl<D: Disk> FileJournal<D> {
 
     fn undo(&mut self, why: &str) {
         if self.disk.truncate(self.bytes).is_err() {
-            self.condition = Condition::Spoiled { why: why.to_owned() };
+            self.condition = JournalHealth::Spoiled { why: why.to_owned() };
         }
-        if let Room::Until(until) = &mut self.room {
+        if let ReservedRoom::Until(until) = &mut self.room {
             *until = self.bytes;
         }
     }
 
     /// Makes sure that there is room beyond `after`, the length that the file is about to have.
     fn make_room(&mut self, after: u64) -> io::Result<()> {
-        let Room::Until(until) = self.room else { return Ok(()) };
+        let ReservedRoom::Until(until) = self.room else { return Ok(()) };
         if until >= after + ROOM_BYTES_MIN {
             return Ok(());
         }
@@ -236,8 +236,8 @@ impl<D: Disk> FileJournal<D> {
             _ => self.reserve(after + ROOM_BYTES_MIN),
         });
         match reserved {
-            Ok(until) => self.room = Room::Until(until),
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.room = Room::Unsupported,
+            Ok(until) => self.room = ReservedRoom::Until(until),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.room = ReservedRoom::Unsupported,
             Err(error) => return Err(error),
         }
         Ok(())
@@ -251,21 +251,21 @@ impl<D: Disk> FileJournal<D> {
         AppendError::Unwritable { path: self.place.path.display().to_string(), source }
     }
 
-    fn told(&self, fault: Fault) -> AppendError {
+    fn told(&self, fault: AppendFault) -> AppendError {
         match fault {
-            Fault::Fenced(Some(holder)) => AppendError::Fenced { holder },
-            Fault::Fenced(None) => {
+            AppendFault::Fenced(Some(holder)) => AppendError::Fenced { holder },
+            AppendFault::Fenced(None) => {
                 self.unwritable(io::Error::new(io::ErrorKind::NotFound, "the run's lease was removed"))
             }
-            Fault::Changed => AppendError::Changed { path: self.place.path.display().to_string() },
-            Fault::Io(source) => self.unwritable(source),
+            AppendFault::Changed => AppendError::Changed { path: self.place.path.display().to_string() },
+            AppendFault::Io(source) => self.unwritable(source),
         }
     }
 }
 
 impl<D: Disk> Journal for FileJournal<D> {
     fn append(&mut self, entry: Entry, at: Timestamp, durability: Durability) -> Result<Event, AppendError> {
-        if let Condition::Spoiled { why } = &self.condition {
+        if let JournalHealth::Spoiled { why } = &self.condition {
             return Err(self.unwritable(io::Error::other(why.clone())));
         }
         // What is returned is what will be read back: to the millisecond.
@@ -288,7 +288,7 @@ impl<D: Disk> Journal for FileJournal<D> {
         self.next_seq += 1;
         self.last_hash = Some(hash);
         if let Err(error) = unlocked {
-            self.condition = Condition::Spoiled { why: format!("its lock could not be given back ({error})") };
+            self.condition = JournalHealth::Spoiled { why: format!("its lock could not be given back ({error})") };
         }
         Ok(event)
     }
@@ -296,7 +296,7 @@ impl<D: Disk> Journal for FileJournal<D> {
     fn keep_alive(&mut self, at: Timestamp) -> Result<(), AppendError> {
         match self.lease.is_newest() {
             Ok(true) => self.lease.renew_if_due(at).map_err(|error| self.unwritable(error)),
-            Ok(false) => Err(self.told(Fault::Fenced(self.lease.successor()))),
+            Ok(false) => Err(self.told(AppendFault::Fenced(self.lease.successor()))),
             Err(error) => Err(self.unwritable(error)),
         }
     }

@@ -1,7 +1,7 @@
-//! How a journal comes into a driver's hands: a new run is begun, one that exists is taken over.
+//! Gives a driver its journal: begins a new run, or takes over one that exists.
 //!
-//! In: a home, a name, who asks, the time. Out: a [`FileJournal`], and what it holds already; or why not,
-//! and what to do about it. Changes a journal only to make it end with a whole line.
+//! In: a home, a name, the asking process, the time. Out: a [`FileJournal`] and the events it already holds, or an
+//! error with a hint at what to do about it. Changes a journal only to make it end with a whole line.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -12,13 +12,13 @@ use adjutant_core::trace::Event;
 use jiff::Timestamp;
 use thiserror::Error;
 
-use super::{Condition, FileJournal, Place, Room, lock};
+use super::{FileJournal, JournalHealth, JournalPaths, ReservedRoom, lock};
 use crate::artifacts::Artifacts;
 use crate::disk::Disk;
 use crate::home::{Home, make_folder};
 use crate::lease::{LeaseError, Owner, Seal, Vacancy};
 use crate::plain_file::{self, open_for_append};
-use crate::recover::{self, DamagedLine, Foreign, Loss, ReadError, Reading, Tail, UnknownLine};
+use crate::recover::{self, DamagedLine, Foreign, JournalEnd, JournalReadError, JournalReading, Loss, UnknownLine};
 use crate::runs::{self, unbegun};
 use crate::shared;
 
@@ -84,7 +84,7 @@ impl FileJournal {
         let lease = Vacancy::look(&lease_path, owner, now)?.take(owner, now, None)?;
         disk.set_len(0).map_err(unwritable)?;
         Disk::unlock(&disk).map_err(unwritable)?;
-        let place = Place { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
+        let place = JournalPaths { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
         Ok(Self {
             disk,
             place,
@@ -92,8 +92,8 @@ impl FileJournal {
             next_seq: 0,
             last_hash: None,
             bytes: 0,
-            room: Room::Until(0),
-            condition: Condition::Sound,
+            room: ReservedRoom::Until(0),
+            condition: JournalHealth::Sound,
         })
     }
 
@@ -143,8 +143,8 @@ impl FileJournal {
         let torn_kept = mend(&mut disk, &path, &reading, &mut file).map_err(unusable)?;
         Disk::unlock(&disk).map_err(unusable)?;
 
-        let whole = reading.whole_bytes + u64::from(reading.tail == Tail::Unterminated);
-        let place = Place { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
+        let whole = reading.whole_bytes + u64::from(reading.tail == JournalEnd::Unterminated);
+        let place = JournalPaths { path: path.clone(), artifacts: Artifacts::new(home.artifacts()), named: false };
         let journal = Self {
             disk,
             place,
@@ -152,22 +152,22 @@ impl FileJournal {
             next_seq: reading.next_seq,
             last_hash: reading.last_hash,
             bytes: whole,
-            room: Room::Until(whole),
-            condition: Condition::Sound,
+            room: ReservedRoom::Until(whole),
+            condition: JournalHealth::Sound,
         };
-        let torn_bytes = if let Tail::Torn { bytes } = reading.tail { bytes } else { 0 };
-        let Reading { events, unknown, damaged, accepted_before, .. } = reading;
+        let torn_bytes = if let JournalEnd::Torn { bytes } = reading.tail { bytes } else { 0 };
+        let JournalReading { events, unknown, damaged, accepted_before, .. } = reading;
         Ok((journal, Recovered { events, unknown, damaged, accepted_before, torn_bytes, torn_kept }))
     }
 }
 
-/// What the run `run_id` holds, without a right to it: for whoever only looks. An unfinished last line is
-/// told in the reading's tail and left where it is.
+/// Reads the journal of `run_id` without taking the run over. An unfinished last line is reported in the reading's tail
+/// and left in place.
 ///
 /// # Errors
 ///
 /// [`OpenError`] if it is not there, can't be read, or is not one of ours.
-pub fn read_only(home: &Home, run_id: &RunId) -> Result<Reading, OpenError> {
+pub fn read_only(home: &Home, run_id: &RunId) -> Result<JournalReading, OpenError> {
     let path = home.journal(run_id);
     let file = match plain_file::open(&path) {
         Ok(file) => file,
@@ -180,18 +180,18 @@ pub fn read_only(home: &Home, run_id: &RunId) -> Result<Reading, OpenError> {
     recover::read(file, None, Loss::MayBe).map_err(|error| OpenError::unread(&path, error))
 }
 
-fn seal_of(reading: &Reading) -> Option<Seal> {
+fn seal_of(reading: &JournalReading) -> Option<Seal> {
     let hash = reading.last_hash.clone()?;
     Some(Seal { seq: reading.next_seq.checked_sub(1)?, hash, is_final: false })
 }
 
 /// Makes the journal end with a whole line; returns where the torn bytes were put. They are read again
 /// from `file`, the journal as it was read.
-fn mend(disk: &mut File, path: &Path, reading: &Reading, file: &mut File) -> io::Result<Option<PathBuf>> {
+fn mend(disk: &mut File, path: &Path, reading: &JournalReading, file: &mut File) -> io::Result<Option<PathBuf>> {
     match reading.tail {
-        Tail::Clean => Ok(None),
-        Tail::Unterminated => io::Write::write_all(disk, b"\n").map(|()| None),
-        Tail::Torn { bytes } => {
+        JournalEnd::Clean => Ok(None),
+        JournalEnd::Unterminated => io::Write::write_all(disk, b"\n").map(|()| None),
+        JournalEnd::Torn { bytes } => {
             file.seek(SeekFrom::Start(reading.whole_bytes))?;
             let kept = keep_torn(path, reading.next_seq, &mut file.take(bytes))?;
             disk.set_len(reading.whole_bytes)?;
@@ -220,7 +220,7 @@ fn keep_torn(path: &Path, seq: u64, rest: &mut impl io::Read) -> io::Result<Path
     Ok(kept)
 }
 
-/// What a journal held when it was taken over.
+/// The content of a journal when it was taken over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recovered {
     /// Its events, in order.
@@ -231,9 +231,9 @@ pub struct Recovered {
     pub damaged: Vec<DamagedLine>,
     /// The numbers of damaged lines that were accepted earlier.
     pub accepted_before: Vec<u64>,
-    /// How many bytes of an unfinished last line were cut off.
+    /// Number of bytes of an unfinished last line that were cut off.
     pub torn_bytes: u64,
-    /// Where those bytes were put.
+    /// The file that those bytes were put into.
     pub torn_kept: Option<PathBuf>,
 }
 
@@ -245,7 +245,7 @@ impl Recovered {
     }
 }
 
-/// What to do about a damaged journal.
+/// The rule for a damaged journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
     /// Don't go on.
@@ -254,7 +254,7 @@ pub enum Damage {
     Accept,
 }
 
-/// Why a run could not be begun.
+/// Reason why a run could not be begun.
 #[derive(Debug, Error)]
 pub enum CreateError {
     /// There is a run of that name, perhaps in other letters.
@@ -275,14 +275,14 @@ pub enum CreateError {
     /// The file can't be made.
     #[error("can't make the journal `{path}`", path = path.display())]
     Unwritable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Why a run could not be taken over.
+/// Reason why a run could not be taken over.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// There is no journal of that name.
@@ -297,13 +297,13 @@ pub enum OpenError {
     /// Somebody has held the journal's lock for longer than a write takes.
     #[error("the journal `{path}` is locked by a process that does not go on", path = path.display())]
     Busy {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
     /// It is not what was written.
     #[error("the journal `{path}` is damaged: {first}{more}", path = path.display(), first = first_of(damaged), more = more_than_one(damaged))]
     Damaged {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Every line that is not what it should be.
         damaged: Vec<DamagedLine>,
@@ -311,23 +311,23 @@ pub enum OpenError {
     /// It is not one of ours.
     #[error("can't go on with `{path}`", path = path.display())]
     Foreign {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: Foreign,
     },
     /// It can't be read, or what was torn can't be cut off.
     #[error("can't open the journal `{path}`", path = path.display())]
     Unusable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl OpenError {
-    /// Why the journal of `run_id` was not opened.
+    /// Returns the error for a journal of `run_id` that could not be opened.
     pub(crate) fn unopened(run_id: &RunId, path: &Path, error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::NotFound {
             return Self::NoSuchRun { run_id: run_id.clone() };
@@ -335,15 +335,15 @@ impl OpenError {
         Self::Unusable { path: path.to_owned(), source: error }
     }
 
-    pub(crate) fn unread(path: &Path, error: ReadError) -> Self {
+    pub(crate) fn unread(path: &Path, error: JournalReadError) -> Self {
         let path = path.to_owned();
         match error {
-            ReadError::Foreign(source) => Self::Foreign { path, source },
-            ReadError::Unreadable(source) => Self::Unusable { path, source },
+            JournalReadError::Foreign(source) => Self::Foreign { path, source },
+            JournalReadError::Unreadable(source) => Self::Unusable { path, source },
         }
     }
 
-    /// What to do about it.
+    /// Returns a hint at what to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -19,7 +19,7 @@ use crate::lease::Seal;
 use crate::pack::tar::Archive;
 use crate::verify::{Sealed, verify_bytes};
 
-/// What is known of a pack.
+/// The findings about a pack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PackReport {
     /// The run, as the manifest says; absent if that can't be read.
@@ -28,27 +28,27 @@ pub struct PackReport {
     pub verdict: Verdict,
     /// The SHA-256 of the manifest, to compare with what was told when the pack was made.
     pub manifest_sha256: Option<String>,
-    /// Whether content was left out of the journal.
+    /// True if content was left out of the journal.
     pub redacted: bool,
-    /// How many lines the journal has.
+    /// Number of lines of the journal.
     pub lines: u64,
-    /// How many of them are byte for byte what was written.
+    /// Number of those lines that are byte for byte as they were written.
     pub unchanged_lines: u64,
-    /// How many things belong to the run and are not in the pack.
+    /// Number of things that belong to the run and are not in the pack.
     pub left_out: u64,
-    /// What is wrong with the pack.
+    /// The faults of the pack.
     pub faults: Vec<String>,
-    /// What was found in the journal, by line.
+    /// The findings about the journal, by line.
     pub findings: Vec<Finding>,
-    /// What whoever verifies should know.
+    /// Notes for the person who verifies.
     pub notes: Vec<String>,
 }
 
-/// What is known of the pack at `path`, a file or a folder. Writes nothing.
+/// Verifies the pack at `path`, a file or a folder. Writes nothing.
 ///
 /// # Errors
 ///
-/// If there is nothing at `path`, or it can't be read. What is wrong with a pack is in the report.
+/// If there is nothing at `path`, or it can't be read. The faults of a pack are in the report.
 pub fn verify_pack(path: &Path) -> io::Result<PackReport> {
     let mut report = PackReport {
         run: None,
@@ -84,18 +84,18 @@ pub fn verify_pack(path: &Path) -> io::Result<PackReport> {
 }
 
 /// Files in their order; the content of the one that was named last is what [`Read`] gives.
-trait Files: Read {
+trait PackFiles: Read {
     fn next(&mut self) -> io::Result<Option<(String, u64)>>;
 }
 
-impl<R: Read> Files for Archive<R> {
+impl<R: Read> PackFiles for Archive<R> {
     fn next(&mut self) -> io::Result<Option<(String, u64)>> {
         Archive::next(self)
     }
 }
 
 /// Goes on to the end of the pack, or to the first thing after which nothing more can be believed.
-fn check(files: &mut impl Files, report: &mut PackReport) -> io::Result<()> {
+fn check(files: &mut impl PackFiles, report: &mut PackReport) -> io::Result<()> {
     let (name, bytes) = files.next()?.ok_or_else(|| io::Error::other("it is empty"))?;
     if name != MANIFEST || bytes > MANIFEST_BYTES_MAX {
         return Err(io::Error::other(format!("it does not begin with a `{MANIFEST}`: it is no evidence pack")));
@@ -188,7 +188,7 @@ fn redacted(from: &mut impl Read, hashes: &str, manifest: &Manifest, report: &mu
     Ok(())
 }
 
-/// What a line of the type `kind` has in the field `field`.
+/// Returns the field `field` of a line, if the line has the type `kind`.
 fn named_in(line: &[u8], kind: EventKind, field: &str) -> Option<String> {
     memchr::memmem::find(line, format!(r#""type":"{}""#, kind.as_str()).as_bytes())?;
     let trace = read_bytes(line);
@@ -237,7 +237,7 @@ impl Folder {
     }
 }
 
-impl Files for Folder {
+impl PackFiles for Folder {
     fn next(&mut self) -> io::Result<Option<(String, u64)>> {
         let Some(name) = self.names.next() else { return Ok(None) };
         let no_link = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;

@@ -32,12 +32,12 @@ use crate::artifacts::Artifacts;
 use crate::home::Home;
 use crate::journal::OpenError;
 use crate::lease::Owner;
-use crate::recover::{self, Loss, Tail};
+use crate::recover::{self, JournalEnd, Loss};
 use crate::verify::{self, Sealed};
 
-/// What a pack is to show.
+/// The amount of content that a pack shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum PackContent {
     /// Everything.
     Whole,
     /// Not what anybody said, wrote or read.
@@ -48,18 +48,18 @@ pub enum Content {
 #[derive(Debug)]
 pub struct Packing {
     manifest: Manifest,
-    content: Content,
+    content: PackContent,
     journal: File,
     whole_bytes: u64,
     artifacts: Artifacts,
 }
 
-/// What was written of a pack.
+/// Facts about a pack that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packed {
     /// The SHA-256 of its manifest: whoever has it from us knows the pack for ours.
     pub manifest_sha256: String,
-    /// How many files it has.
+    /// Its number of files.
     pub files: u64,
 }
 
@@ -69,12 +69,23 @@ impl Packing {
     /// # Errors
     ///
     /// [`OpenError`] if the journal is not there, can't be read, or is not one of ours.
-    pub fn of(home: &Home, run_id: &RunId, content: Content, seer: &Owner, now: Timestamp) -> Result<Self, OpenError> {
+    pub fn of(
+        home: &Home,
+        run_id: &RunId,
+        content: PackContent,
+        seer: &Owner,
+        now: Timestamp,
+    ) -> Result<Self, OpenError> {
         verify::by_its_lease(home, run_id, seer, now, |sealed| Self::as_sealed(home, run_id, content, sealed))
     }
 
     /// The same by what its lease says, and whether lines were added behind those that it names.
-    fn as_sealed(home: &Home, run_id: &RunId, content: Content, sealed: &Sealed) -> Result<(Self, bool), OpenError> {
+    fn as_sealed(
+        home: &Home,
+        run_id: &RunId,
+        content: PackContent,
+        sealed: &Sealed,
+    ) -> Result<(Self, bool), OpenError> {
         let path = home.journal(run_id);
         let unusable = |source| OpenError::Unusable { path: path.clone(), source };
         let mut journal = crate::plain_file::open(&path).map_err(|error| OpenError::unopened(run_id, &path, error))?;
@@ -92,8 +103,8 @@ impl Packing {
         let mut left_out = Vec::new();
         for (hash, _) in verifier.artifacts() {
             let missing = match content {
-                Content::Redacted => "it is content",
-                Content::Whole => {
+                PackContent::Redacted => "it is content",
+                PackContent::Whole => {
                     if let Some(kept) = artifacts.kept(hash) {
                         let facts = facts_of(&mut &kept[..]).map_err(unusable)?;
                         files.insert(format!("{ARTIFACTS}{hash}"), facts);
@@ -104,14 +115,14 @@ impl Packing {
             };
             left_out.push(LeftOut { what: "artifact".into(), hash: Some(hash.to_owned()), why: missing.into() });
         }
-        if content == Content::Redacted {
+        if content == PackContent::Redacted {
             left_out.push(LeftOut {
                 what: "what anybody said, wrote or read".into(),
                 hash: None,
                 why: "the journal was redacted".into(),
             });
         }
-        if let Tail::Torn { bytes } = reading.tail {
+        if let JournalEnd::Torn { bytes } = reading.tail {
             left_out.push(LeftOut {
                 what: format!("{bytes} bytes behind the last line"),
                 hash: None,
@@ -121,12 +132,12 @@ impl Packing {
         let whole_bytes = reading.whole_bytes;
         let state = |hash: &str| match content {
             // That it is left out is no fault; that it is gone is one.
-            Content::Redacted => match artifacts.state(hash) {
+            PackContent::Redacted => match artifacts.state(hash) {
                 Artifact::Whole => Artifact::LeftOut,
                 lost => lost,
             },
-            Content::Whole if files.contains_key(&format!("{ARTIFACTS}{hash}")) => Artifact::Whole,
-            Content::Whole => Artifact::Missing,
+            PackContent::Whole if files.contains_key(&format!("{ARTIFACTS}{hash}")) => Artifact::Whole,
+            PackContent::Whole => Artifact::Missing,
         };
         let report = verifier.report(run_id.as_str(), verify::facts(reading, sealed), state);
         let is_added = verify::has_lines_added(&report);
@@ -138,7 +149,7 @@ impl Packing {
                 run: run_id.to_string(),
                 adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),
                 journal: JournalFacts {
-                    redacted: content == Content::Redacted,
+                    redacted: content == PackContent::Redacted,
                     lines: report.lines,
                     last_seq: report.last_seq,
                     last_hash: report.last_hash,
@@ -155,7 +166,7 @@ impl Packing {
         let mut made =
             vec![(PAGE, facts_of(&mut PAGE_TEXT.as_bytes())), (PROGRAM, facts_of(&mut PROGRAM_TEXT.as_bytes()))];
         made.push((JOURNAL, packing.facts(JOURNAL)));
-        if content == Content::Redacted {
+        if content == PackContent::Redacted {
             made.push((HASHES, packing.facts(HASHES)));
         }
         for (name, facts) in made {
@@ -253,7 +264,7 @@ impl Packing {
             MANIFEST => to.write_all(self.manifest.text().as_bytes()),
             PAGE => to.write_all(PAGE_TEXT.as_bytes()),
             PROGRAM => to.write_all(PROGRAM_TEXT.as_bytes()),
-            JOURNAL if self.content == Content::Whole => {
+            JOURNAL if self.content == PackContent::Whole => {
                 self.journal.seek(SeekFrom::Start(0))?;
                 io::copy(&mut (&mut self.journal).take(self.whole_bytes), to).map(drop)
             }

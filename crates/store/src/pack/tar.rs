@@ -7,7 +7,7 @@ use std::io::{self, Read};
 /// The length of a header, and what lengths are filled up to, in bytes.
 pub(super) const BLOCK: usize = 512;
 
-/// What ends an archive: two blocks of zeros.
+/// The end of an archive: two blocks of zeros.
 pub(super) const END: [u8; 2 * BLOCK] = [0; 2 * BLOCK];
 
 /// The longest file that a header can name, in bytes: eleven octal digits.
@@ -40,7 +40,7 @@ pub(super) fn header(name: &str, bytes: u64) -> io::Result<[u8; BLOCK]> {
     Ok(header)
 }
 
-/// What fills a file of this length up to whole blocks.
+/// Returns the zeros that fill a file of this length up to whole blocks.
 pub(super) fn padding(bytes: u64) -> Vec<u8> {
     vec![0; padding_bytes(bytes)]
 }
@@ -53,11 +53,11 @@ fn padding_bytes(bytes: u64) -> usize {
 /// An archive that is read from its beginning to its end.
 pub(super) struct Archive<R> {
     from: R,
-    /// How many bytes it has from here on.
+    /// Number of bytes of the archive from here on.
     left: u64,
-    /// How many bytes of the file that was handed out are not read yet.
+    /// Number of bytes of the current file that are not read yet.
     open: u64,
-    /// What follows them up to a whole block.
+    /// Number of bytes that follow them up to a whole block.
     padding: usize,
 }
 
@@ -67,11 +67,11 @@ impl<R: Read> Archive<R> {
         Self { from, left: bytes, open: 0, padding: 0 }
     }
 
-    /// Name and length of the next file, whose content is then what [`Read`] gives; `None` at the end.
+    /// Returns the name and length of the next file, whose content [`Read`] then gives; `None` at the end.
     ///
     /// # Errors
     ///
-    /// What is wrong with the archive, or that it can't be read.
+    /// If the archive is malformed, or can't be read.
     pub(super) fn next(&mut self) -> io::Result<Option<(String, u64)>> {
         io::copy(&mut *self, &mut io::sink())?;
         let mut block = [0; BLOCK];

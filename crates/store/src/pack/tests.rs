@@ -53,13 +53,13 @@ fn run(home: &Home) -> RunId {
     run_id
 }
 
-struct Place {
+struct PackFixture {
     temp: tempfile::TempDir,
     home: Home,
     run_id: RunId,
 }
 
-impl Place {
+impl PackFixture {
     fn new() -> Self {
         let temp = tempfile::tempdir().expect("a folder");
         let home = Home::new(temp.path().join("home"), None);
@@ -67,11 +67,11 @@ impl Place {
         Self { temp, home, run_id }
     }
 
-    fn packing(&self, content: Content) -> Packing {
+    fn packing(&self, content: PackContent) -> Packing {
         Packing::of(&self.home, &self.run_id, content, &Owner::current(), at(9)).expect("packed")
     }
 
-    fn tar(&self, content: Content) -> Vec<u8> {
+    fn tar(&self, content: PackContent) -> Vec<u8> {
         let mut tar = Vec::new();
         self.packing(content).write_tar(&mut tar).expect("written");
         tar
@@ -109,14 +109,14 @@ fn joined(files: &[(String, Vec<u8>)]) -> Vec<u8> {
 
 #[test]
 fn a_pack_is_whole_the_same_each_time_and_writes_nothing_when_it_is_verified() {
-    let place = Place::new();
-    for content in [Content::Whole, Content::Redacted] {
+    let place = PackFixture::new();
+    for content in [PackContent::Whole, PackContent::Redacted] {
         let tar = place.tar(content);
         assert_eq!(tar, place.tar(content), "{content:?}");
         assert_eq!(joined(&files(&tar)), tar);
         let report = place.verify(&tar);
         assert_eq!((report.verdict, &report.faults, report.lines), (Verdict::Whole, &Vec::new(), 5), "{report:?}");
-        let is_redacted = content == Content::Redacted;
+        let is_redacted = content == PackContent::Redacted;
         assert_eq!((report.redacted, report.unchanged_lines), (is_redacted, if is_redacted { 3 } else { 5 }));
         assert_eq!(memchr::memmem::find(&tar, b"SECRET").is_none(), is_redacted);
         assert_eq!(memchr::memmem::find(&tar, b"a content").is_none(), is_redacted);
@@ -132,9 +132,9 @@ fn a_pack_is_whole_the_same_each_time_and_writes_nothing_when_it_is_verified() {
 
 #[test]
 fn a_folder_is_as_good_as_a_file_and_what_is_no_plain_file_in_it_is_refused() {
-    let place = Place::new();
+    let place = PackFixture::new();
     let folder = place.temp.path().join("pack");
-    for (content, name) in [(Content::Whole, "pack"), (Content::Redacted, "redacted")] {
+    for (content, name) in [(PackContent::Whole, "pack"), (PackContent::Redacted, "redacted")] {
         let packing = place.packing(content);
         packing.write_folder(&place.temp.path().join(name)).expect("written");
         let report = verify_pack(&place.temp.path().join(name)).expect("readable");
@@ -158,8 +158,8 @@ fn a_folder_is_as_good_as_a_file_and_what_is_no_plain_file_in_it_is_refused() {
 
 #[test]
 fn every_file_that_is_changed_removed_added_or_moved_is_found() {
-    let place = Place::new();
-    for content in [Content::Whole, Content::Redacted] {
+    let place = PackFixture::new();
+    for content in [PackContent::Whole, PackContent::Redacted] {
         let good = files(&place.tar(content));
         let refused = |files: &[(String, Vec<u8>)], what: &str| {
             let report = place.verify(&joined(files));
@@ -199,8 +199,8 @@ fn every_file_that_is_changed_removed_added_or_moved_is_found() {
 /// A pack whose manifest was made anew for a changed journal: what its makers can't do without another chain.
 #[test]
 fn a_journal_that_was_changed_with_its_manifest_is_found_by_its_chain() {
-    let place = Place::new();
-    for content in [Content::Whole, Content::Redacted] {
+    let place = PackFixture::new();
+    for content in [PackContent::Whole, PackContent::Redacted] {
         let mut files = files(&place.tar(content));
         let mut manifest = Manifest::read(&files[0].1).expect("ours");
         let at = files.iter().position(|(name, _)| name == JOURNAL).expect("a journal");
@@ -218,8 +218,8 @@ fn a_journal_that_was_changed_with_its_manifest_is_found_by_its_chain() {
 
 #[test]
 fn what_is_no_plain_file_of_ours_is_refused_before_it_is_read() {
-    let place = Place::new();
-    let good = place.tar(Content::Whole);
+    let place = PackFixture::new();
+    let good = place.tar(PackContent::Whole);
     let second = {
         let manifest = files(&good)[0].1.len();
         tar::BLOCK + manifest + tar::padding(manifest as u64).len()
@@ -261,7 +261,7 @@ fn what_is_no_plain_file_of_ours_is_refused_before_it_is_read() {
 
 #[test]
 fn what_the_lease_shows_of_a_journal_its_pack_says_too() {
-    let place = Place::new();
+    let place = PackFixture::new();
     let path = place.home.journal(&place.run_id);
     let written = fs::read_to_string(&path).expect("read");
     let lines: Vec<&str> = written.split_inclusive('\n').collect();
@@ -272,19 +272,19 @@ fn what_the_lease_shows_of_a_journal_its_pack_says_too() {
     ] {
         assert_ne!(changed, written, "{what}");
         fs::write(&path, changed).expect("written");
-        for content in [Content::Whole, Content::Redacted] {
+        for content in [PackContent::Whole, PackContent::Redacted] {
             let report = place.verify(&place.tar(content));
             assert_eq!(report.verdict, Verdict::NotWhole, "{what}, {content:?}");
         }
     }
     fs::write(&path, written).expect("written");
-    assert_eq!(place.verify(&place.tar(Content::Whole)).verdict, Verdict::Whole);
+    assert_eq!(place.verify(&place.tar(PackContent::Whole)).verdict, Verdict::Whole);
 }
 
 #[test]
 fn a_redacted_pack_says_of_every_content_that_it_was_left_out() {
-    let place = Place::new();
-    let tar = place.tar(Content::Redacted);
+    let place = PackFixture::new();
+    let tar = place.tar(PackContent::Redacted);
     let hash = blake3::hash(b"a content").to_hex().to_string();
     let mut files = files(&tar);
     let manifest = files.iter_mut().find(|(name, _)| name == MANIFEST).expect("a manifest");
@@ -298,9 +298,9 @@ fn a_redacted_pack_says_of_every_content_that_it_was_left_out() {
 
 #[test]
 fn a_folder_that_could_not_be_written_whole_is_not_there() {
-    let place = Place::new();
+    let place = PackFixture::new();
     let folder = place.temp.path().join("half");
-    let packing = place.packing(Content::Whole);
+    let packing = place.packing(PackContent::Whole);
     let hash = blake3::hash(b"a content").to_hex().to_string();
     fs::remove_file(Artifacts::new(place.home.artifacts()).find(&hash).expect("there").0).expect("removed");
     packing.write_folder(&folder).expect_err("a content is gone");
@@ -309,11 +309,11 @@ fn a_folder_that_could_not_be_written_whole_is_not_there() {
 
 #[test]
 fn a_journal_that_is_not_whole_or_lacks_a_content_says_so() {
-    let place = Place::new();
+    let place = PackFixture::new();
     let hash = blake3::hash(b"a content").to_hex().to_string();
     let (path, _) = Artifacts::new(place.home.artifacts()).find(&hash).expect("there");
     fs::remove_file(path).expect("removed");
-    let report = place.verify(&place.tar(Content::Whole));
+    let report = place.verify(&place.tar(PackContent::Whole));
     assert!(report.faults[0].contains("not whole when the pack was made"), "{report:?}");
     assert_eq!(report.left_out, 1);
 
@@ -321,9 +321,9 @@ fn a_journal_that_is_not_whole_or_lacks_a_content_says_so() {
     let mut bytes = fs::read(&path).expect("read");
     bytes.extend(b"{\"torn");
     fs::write(&path, bytes).expect("written");
-    let manifest = place.packing(Content::Redacted).manifest().clone();
+    let manifest = place.packing(PackContent::Redacted).manifest().clone();
     assert!(manifest.left_out.iter().any(|left_out| left_out.what.contains("6 bytes")));
-    assert_eq!(place.verify(&place.tar(Content::Redacted)).lines, 5);
+    assert_eq!(place.verify(&place.tar(PackContent::Redacted)).lines, 5);
 }
 
 proptest! {
@@ -331,8 +331,8 @@ proptest! {
 
     #[test]
     fn any_other_byte_of_a_pack_is_found(at in any::<proptest::sample::Index>(), flip in 1u8..=255, is_redacted in any::<bool>()) {
-        let place = Place::new();
-        let mut tar = place.tar(if is_redacted { Content::Redacted } else { Content::Whole });
+        let place = PackFixture::new();
+        let mut tar = place.tar(if is_redacted { PackContent::Redacted } else { PackContent::Whole });
         let good = place.verify(&tar);
         let at = at.index(tar.len());
         tar[at] ^= flip;

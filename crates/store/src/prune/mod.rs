@@ -1,9 +1,9 @@
 //! Removes runs that have ended, with all that is theirs alone.
 //!
 //! In: a home. Out: what may be removed and what may not, and why; then, run by run, its removal. A run is removed
-//! under its lease and its journal's lock, so that whoever wants to go on with it meanwhile is refused. Its journal goes
-//! first: from then on there is no run, and what a kill leaves of it is found by the note that was written before, and
-//! removed by the next pruning. The note stays: a name never means two runs.
+//! under its lease and its journal's lock, so that a driver that wants to go on with it meanwhile is refused. Its
+//! journal goes first: from then on there is no run, and what a kill leaves of it is found by the note that was written
+//! before, and removed by the next pruning. The note stays: a name never means two runs.
 //!
 //! Begin with [`Pruning::begin`]; `survey.rs` says what there is.
 
@@ -30,7 +30,7 @@ use crate::lease::{HALF_LEASE, Owner};
 use crate::plain_file::{self, open_for_append};
 use crate::shared;
 
-/// How the name of a note begins that is being written.
+/// Beginning of the name of a note that is being written.
 const HALF_NOTE: &str = ".pruned-";
 
 /// The largest note that is read, in bytes: it names a hundred thousand contents.
@@ -40,9 +40,9 @@ const NOTE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Pruning {
     home: Home,
-    /// How many journals name each content.
+    /// Number of journals that name each content.
     named: BTreeMap<String, u64>,
-    /// Whether every journal that may name a content was read.
+    /// True if every journal that may name a content was read.
     is_sure: bool,
     /// Folders in which each run may have a file or folder of its own.
     folders: Vec<PathBuf>,
@@ -50,25 +50,25 @@ pub struct Pruning {
     _lock: Option<File>,
 }
 
-/// What is left of a run.
+/// The note that remains of a pruned run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// The run.
     pub run_id: RunId,
-    /// When it was pruned.
+    /// The time it was pruned.
     pub pruned_at: Timestamp,
-    /// How it had ended.
+    /// Its outcome.
     pub outcome: Option<Outcome>,
-    /// How many lines its journal had.
+    /// Number of lines of its journal.
     pub lines: u64,
     /// The contents that it named, and that are still to be removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<String>,
-    /// Whether nothing is left to be removed.
+    /// True if nothing is left to be removed.
     pub is_done: bool,
 }
 
-/// Why a run was not removed.
+/// Reason why a run was not removed.
 #[derive(Debug, Error)]
 pub enum PruneError {
     /// It could not be taken over: somebody drives it, it is damaged, or gone.
@@ -93,7 +93,7 @@ impl From<io::Error> for PruneError {
 
 /// The steps of a removal, in their order: a test breaks off before each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum PruneStep {
     /// The note is written.
     Note,
     /// The journal is removed: from here on there is no run.
@@ -111,8 +111,9 @@ pub enum Step {
 }
 
 impl Pruning {
-    /// Takes the right to prune `home`, and looks at what is there. In each of `folders` a run may have a file or folder
-    /// of its own name, such as what is kept for undo. `seer` and `now` are for telling whether a run's driver is alive.
+    /// Takes the right to prune `home`, and looks at what is there. In each of `folders` a run may have a file or
+    /// folder of its own name, such as what is kept for undo. `seer` and `now` are for telling whether a run's driver
+    /// is alive.
     ///
     /// # Errors
     ///
@@ -153,7 +154,7 @@ impl Pruning {
         if places.is_empty() || shared::has_namesake(&self.home, run_id) { Vec::new() } else { places }
     }
 
-    /// How many bytes the files of a run take besides its journal and contents.
+    /// Returns the number of bytes that the files of a run take besides its journal and contents.
     fn bytes_beside(&self, run_id: &RunId) -> io::Result<u64> {
         let files = beside(&self.home, run_id)?;
         Ok(files.iter().chain(&self.elsewhere(run_id)).map(|file| bytes_of(file)).sum())
@@ -173,7 +174,7 @@ impl Pruning {
         run_id: &RunId,
         owner: &Owner,
         now: Timestamp,
-        before: &mut dyn FnMut(Step) -> io::Result<()>,
+        before: &mut dyn FnMut(PruneStep) -> io::Result<()>,
     ) -> Result<(), PruneError> {
         let reading = journal::read_only(&self.home, run_id)?;
         if !matches!(reading.events.last().map(|event| &event.body), Some(Body::Run(RunEvent::RunEnd { .. }))) {
@@ -199,9 +200,9 @@ impl Pruning {
             artifacts,
             is_done: false,
         };
-        before(Step::Note)?;
+        before(PruneStep::Note)?;
         self.put(&note)?;
-        before(Step::Journal)?;
+        before(PruneStep::Journal)?;
         fs::remove_file(&path)?;
         sync_folder(self.home.sessions())?;
         for hash in &note.artifacts {
@@ -250,7 +251,7 @@ impl Pruning {
         Ok(())
     }
 
-    /// Whether there is no run `run_id` any more.
+    /// Returns true if there is no run `run_id` any more.
     #[must_use]
     pub fn is_gone(&self, run_id: &RunId) -> bool {
         !exists(&self.home.journal(run_id))
@@ -268,17 +269,17 @@ impl Pruning {
         Ok(())
     }
 
-    fn rest(&mut self, mut note: Note, before: &mut dyn FnMut(Step) -> io::Result<()>) -> Result<(), PruneError> {
-        before(Step::Mailbox)?;
+    fn rest(&mut self, mut note: Note, before: &mut dyn FnMut(PruneStep) -> io::Result<()>) -> Result<(), PruneError> {
+        before(PruneStep::Mailbox)?;
         let lease = self.home.lease(&note.run_id);
         for file in beside(&self.home, &note.run_id)?.iter().filter(|file| **file != lease) {
             gone(fs::remove_file(file))?;
         }
-        before(Step::Folders)?;
+        before(PruneStep::Folders)?;
         for place in self.elsewhere(&note.run_id) {
             gone(if place.is_dir() { fs::remove_dir_all(&place) } else { fs::remove_file(&place) })?;
         }
-        before(Step::Artifacts)?;
+        before(PruneStep::Artifacts)?;
         let artifacts = Artifacts::new(self.home.artifacts());
         let mut left = Vec::new();
         for hash in std::mem::take(&mut note.artifacts) {
@@ -287,9 +288,9 @@ impl Pruning {
                 left.push(hash);
             }
         }
-        before(Step::Lease)?;
+        before(PruneStep::Lease)?;
         gone(fs::remove_file(&lease))?;
-        before(Step::Done)?;
+        before(PruneStep::Done)?;
         note.is_done = left.is_empty();
         note.artifacts = left;
         self.put(&note)?;
@@ -322,7 +323,7 @@ fn artifact_of(event: &adjutant_core::trace::Event) -> Option<&str> {
     }
 }
 
-/// What lies beside the journal of a run and belongs to it: mailbox, lease, what was torn.
+/// Returns the files beside the journal of a run that belong to it: mailbox, lease, torn ends of lines.
 fn beside(home: &Home, run_id: &RunId) -> io::Result<Vec<PathBuf>> {
     let mut files = vec![home.mailbox(run_id), home.lease(run_id)];
     let torn = format!("{run_id}.torn-");
@@ -351,7 +352,7 @@ fn gone(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// How many bytes a file takes, or all files below a folder; 0 for what can't be read.
+/// Returns the number of bytes of a file, or of all files below a folder; 0 for what can't be read.
 fn bytes_of(path: &Path) -> u64 {
     let Ok(found) = path.symlink_metadata() else { return 0 };
     if !found.is_dir() {

@@ -1,4 +1,4 @@
-//! What there is to remove, what stays and why, and how much each takes.
+//! Surveys what can be removed, what stays and why, and how much each takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
@@ -18,51 +18,51 @@ use crate::runs::{self, Listed, PeerFiles};
 use crate::shared;
 use crate::verify::verify;
 
-/// How much of a journal is read at once, in bytes.
+/// Number of bytes of a journal read at once.
 pub(super) const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// What there is.
+/// The result of a survey.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Runs that have ended, and sessions of the peer, each with what goes with it.
     pub prunable: Vec<Ended>,
     /// The contents that go with the last journal that names them.
     pub contents: Vec<Content>,
-    /// What is not touched, by name, with why.
+    /// The things that stay, by name, each with the reason.
     pub kept: Vec<(String, Kept)>,
-    /// How many bytes all else takes: what is not touched, and contents that nothing removes.
+    /// Number of bytes of everything else: the things that stay, and contents that nothing removes.
     pub other_bytes: u64,
-    /// What removals that were broken off have left.
+    /// The leftovers of interrupted removals.
     pub unfinished: Vec<Leftover>,
-    /// Whether contents stay, since journals that can't be looked at may name them.
+    /// True if contents stay, since journals that can't be read may name them.
     pub contents_stay: bool,
 }
 
 /// Something that may be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// Whose it is.
+    /// The run or session that it is.
     pub whose: Whose,
-    /// When it last changed.
+    /// The time it last changed.
     pub updated_at: Timestamp,
-    /// How many bytes its own files take.
+    /// Number of bytes of its own files.
     pub bytes: u64,
     /// The places of the contents that it names among [`Survey::contents`].
     pub contents: Vec<usize>,
-    /// Whether what is kept for undo stays, since it may be that of a run of the same name elsewhere.
+    /// True if the copies for undo stay, since they may be those of a run of the same name elsewhere.
     pub undo_stays: bool,
 }
 
-/// What a removal that was broken off has left.
+/// The leftover of an interrupted removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// The run that it was of.
     pub run_id: RunId,
-    /// How many bytes it takes.
+    /// Its number of bytes.
     pub bytes: u64,
 }
 
-/// Whose something is.
+/// The run or session that something belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whose {
     /// A run of ours.
@@ -82,7 +82,7 @@ impl Whose {
     }
 }
 
-/// Why something is not touched.
+/// Reason why something stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kept {
     /// It has not ended: it goes on, waits, or was killed.
@@ -240,7 +240,7 @@ impl Pruning {
     }
 }
 
-/// Whether what was found means that lines may be gone which named contents.
+/// Returns true if a finding means that lines which named contents may be gone.
 fn hides_lines(finding: &Finding) -> bool {
     matches!(
         finding.kind,

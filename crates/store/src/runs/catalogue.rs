@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Files, Listed, newest_first, summary, unbegun};
+use super::{Listed, RunFiles, newest_first, summary, unbegun};
 use crate::home::Home;
-use crate::lease::{Content, Owner};
+use crate::lease::{LeaseContent, Owner};
 
 /// The fewest runs that a thread of its own is worth.
 const RUNS_PER_THREAD_MIN: usize = 64;
 
-/// What tells a file from the same one before: where, how long and when it was changed last. A journal only grows, so
-/// that its length alone says nearly all.
+/// The facts that tell a file from an earlier state of it: place, length and time of the last change. A journal only
+/// grows, so its length alone says nearly everything.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Identity {
     device: u64,
@@ -44,13 +44,13 @@ type Identities = [Option<Identity>; 2];
 /// A run in the catalogue.
 #[derive(Debug, Clone)]
 pub struct Catalogued {
-    /// What is known of it.
+    /// Its entry in the list.
     pub listed: Arc<Listed>,
-    /// Which files say so: what else was found out of them holds as long as this is the same.
+    /// The identity of its files: anything else that was derived from them holds as long as this is the same.
     pub identity: [Option<Identity>; 2],
 }
 
-/// What was read of all runs.
+/// The runs that were read so far.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     known: HashMap<String, Catalogued>,
@@ -63,11 +63,11 @@ impl Catalogue {
     ///
     /// If there is a folder and it can't be read. No folder means no runs.
     pub fn refresh(&mut self, home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Vec<Catalogued>> {
-        let names: Vec<(String, Files)> = super::names(home)?.into_iter().collect();
+        let names: Vec<(String, RunFiles)> = super::names(home)?.into_iter().collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let each = names.len().div_ceil(threads).max(RUNS_PER_THREAD_MIN);
         let known = &self.known;
-        let read = &|part: &[(String, Files)]| -> Vec<Catalogued> {
+        let read = &|part: &[(String, RunFiles)]| -> Vec<Catalogued> {
             part.iter().filter_map(|(name, files)| look(known.get(name), home, name, files, seer, now)).collect()
         };
         let parts: io::Result<Vec<Vec<Catalogued>>> = std::thread::scope(|scope| {
@@ -81,12 +81,12 @@ impl Catalogue {
     }
 }
 
-/// What is known of the files of one name; nothing if they were never begun.
+/// Returns the run with the files of one name; `None` if it never began.
 fn look(
     known: Option<&Catalogued>,
     home: &Home,
     name: &str,
-    files: &Files,
+    files: &RunFiles,
     seer: &Owner,
     now: Timestamp,
 ) -> Option<Catalogued> {
@@ -109,7 +109,7 @@ fn driven_or_not(listed: &Arc<Listed>, home: &Home, seer: &Owner, now: Timestamp
     if run.outcome.is_some() && !run.driver_alive {
         return listed.clone();
     }
-    let lease = Content::read(&home.lease(&run.run_id)).ok().flatten();
+    let lease = LeaseContent::read(&home.lease(&run.run_id)).ok().flatten();
     let driver_alive = lease.is_some_and(|lease| lease.is_alive(seer, now));
     let wakes_at = run.wakes_at.filter(|until| *until > now);
     if (driver_alive, wakes_at) == (run.driver_alive, run.wakes_at) {

@@ -1,4 +1,4 @@
-//! Which run a person means by what they typed.
+//! Finds the run that a person means by what they typed.
 
 use std::io;
 
@@ -8,11 +8,11 @@ use adjutant_core::trace::wire;
 use jiff::Timestamp;
 use thiserror::Error;
 
-use super::{Files, names, run_number, summary, unbegun};
+use super::{RunFiles, names, run_number, summary, unbegun};
 use crate::home::Home;
 use crate::prune;
 
-/// What was found under a name.
+/// The thing found under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// A run of ours.
@@ -21,13 +21,13 @@ pub enum Found {
     Peer(String),
 }
 
-/// Why no run was found.
+/// Reason why no run was found.
 #[derive(Debug, Error)]
 pub enum FindError {
     /// No run's name begins like that.
     #[error("there is no run `{given}`")]
     Unknown {
-        /// What was typed.
+        /// The text that was typed.
         given: String,
         /// Names that may have been meant.
         nearest: Vec<String>,
@@ -35,15 +35,15 @@ pub enum FindError {
     /// There was one, and it was pruned.
     #[error("the run `{given}` was pruned at {}", wire::timestamp(*at))]
     Pruned {
-        /// What was typed.
+        /// The text that was typed.
         given: String,
-        /// When.
+        /// The time it was pruned.
         at: Timestamp,
     },
     /// Runs of several briefs begin like that.
     #[error("`{given}` may mean any of {}", candidates.join(", "))]
     Ambiguous {
-        /// What was typed.
+        /// The text that was typed.
         given: String,
         /// All that begin like that.
         candidates: Vec<String>,
@@ -54,7 +54,7 @@ pub enum FindError {
 }
 
 impl FindError {
-    /// What to do about it.
+    /// Returns a hint at what to do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -68,7 +68,7 @@ impl FindError {
     }
 }
 
-struct Candidate {
+struct RunCandidate {
     name: String,
     /// The brief's id; for a session of the peer its own name.
     brief_id: String,
@@ -88,7 +88,7 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     let first_of = given.strip_suffix("-r1").or_else(|| given.strip_suffix("-R1")).filter(|brief| !brief.is_empty());
     let begins = |name: &str, with: &str| name.get(..with.len()).is_some_and(|own| own.eq_ignore_ascii_case(with));
     // A run's name begins with its brief's id, so that no other journal need be opened.
-    let mut candidates: Vec<Candidate> = all
+    let mut candidates: Vec<RunCandidate> = all
         .iter()
         .filter(|(name, files)| !given.is_empty() && begins(name, first_of.unwrap_or(given)) && !unbegun::are(files))
         .map(|(name, files)| {
@@ -96,7 +96,7 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
             let is_peers = is_peers(name, files, brief_id.as_deref());
             let brief_id = brief_id.unwrap_or_else(|| name.clone());
             let number = run_number(name, &brief_id).unwrap_or(0);
-            Candidate { name: name.clone(), brief_id, number, is_peers }
+            RunCandidate { name: name.clone(), brief_id, number, is_peers }
         })
         .collect();
     candidates.sort_by(|a, b| a.number.cmp(&b.number).then_with(|| a.name.cmp(&b.name)));
@@ -116,8 +116,8 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     }
     // `-r1` is a whole number, not the beginning of `-r19`.
     let is_numbered =
-        |run: &Candidate| run.number > 0 && run_number(given, &run.brief_id).is_some_and(|n| n != run.number);
-    let begun: Vec<&Candidate> =
+        |run: &RunCandidate| run.number > 0 && run_number(given, &run.brief_id).is_some_and(|n| n != run.number);
+    let begun: Vec<&RunCandidate> =
         candidates.iter().filter(|run| begins(&run.name, given) && !is_numbered(run)).collect();
     match begun.as_slice() {
         [] => {
@@ -137,10 +137,10 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     }
 }
 
-/// What has exactly the name `name`; `None` if nothing has. Only its own files are looked at.
+/// Returns the run or session with exactly the name `name`, if there is one. Only its own files are looked at.
 #[must_use]
 pub fn named(home: &Home, name: &str) -> Option<Found> {
-    let files = Files::of(home, name).filter(|files| !unbegun::are(files))?;
+    let files = RunFiles::of(home, name).filter(|files| !unbegun::are(files))?;
     let brief_id = files.trace.as_deref().and_then(summary::brief_id);
     Some(match name.parse() {
         Ok(run_id) if !is_peers(name, &files, brief_id.as_deref()) => Found::Run(run_id),
@@ -148,28 +148,29 @@ pub fn named(home: &Home, name: &str) -> Option<Found> {
     })
 }
 
-/// Whether these are files of the peer: no header of ours, and a session file or a name that we don't give.
-fn is_peers(name: &str, files: &Files, brief_id: Option<&str>) -> bool {
+/// Returns true if these are files of the peer: they have no header of ours, and a session file or a name that we don't
+/// give.
+fn is_peers(name: &str, files: &RunFiles, brief_id: Option<&str>) -> bool {
     brief_id.is_none() && (files.session.is_some() || name.parse::<RunId>().is_err())
 }
 
-fn of_brief<'a>(candidates: &'a [Candidate], brief_id: &'a str) -> impl Iterator<Item = &'a Candidate> {
+fn of_brief<'a>(candidates: &'a [RunCandidate], brief_id: &'a str) -> impl Iterator<Item = &'a RunCandidate> {
     candidates.iter().filter(move |run| run.brief_id.eq_ignore_ascii_case(brief_id))
 }
 
-fn found(candidate: &Candidate) -> Result<Found, FindError> {
+fn found(candidate: &RunCandidate) -> Result<Found, FindError> {
     match candidate.name.parse() {
         Ok(run_id) if !candidate.is_peers => Ok(Found::Run(run_id)),
         _ => Ok(Found::Peer(candidate.name.clone())),
     }
 }
 
-/// When the run of this name was pruned, if it was.
+/// Returns the time at which the run of this name was pruned, if it was.
 fn pruned_at(home: &Home, given: &str) -> Option<Timestamp> {
     prune::note(home, &given.parse().ok()?).map(|note| note.pruned_at)
 }
 
-/// What was typed, cut to a length that can be shown.
+/// Returns the typed text, cut to a length that can be shown.
 fn shown(given: &str) -> String {
     given.chars().take(80).collect()
 }

@@ -1,11 +1,11 @@
-//! Which runs there are: their names, where each stands, and which one a person means.
+//! Lists runs: their names, the state of each, and the run that a person means.
 //!
 //! In: a [`Home`]. Out: summaries, newest first; a free name; the run behind a few typed letters. Reads
 //! the head and the tail of each journal and nothing between them if it is long. What can't be read is
 //! listed as such, and sessions of the peer in the same folder are recognised; neither is ever fatal.
 //!
-//! Begin with [`list`] and [`find`]; [`open_questions`] has what all runs ask, [`idle`] those that nobody drives.
-//! [`Catalogue`] is the list for who looks again and again, [`Tail`] what a journal gained since.
+//! Begin with [`list`] and [`find`]; [`open_questions`] has what all runs ask, [`idle`] those that no process drives.
+//! [`Catalogue`] is the list for a caller that looks again and again, [`Tail`] the lines that a journal gained since.
 
 mod catalogue;
 mod find;
@@ -49,7 +49,7 @@ pub enum Listed {
         name: String,
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
 }
@@ -75,7 +75,7 @@ impl Listed {
 }
 
 impl Listed {
-    /// Where the run stands; absent for what is none of ours.
+    /// Returns the state of the run; `None` if it is not one of ours.
     #[must_use]
     pub fn state(&self) -> Option<State> {
         match self {
@@ -139,14 +139,14 @@ fn newest_first(a: &Listed, b: &Listed) -> std::cmp::Ordering {
 
 /// The files that share a name.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Files {
+pub(crate) struct RunFiles {
     /// `<name>.trace.ndjson`: ours or the peer's.
     pub(crate) trace: Option<PathBuf>,
     /// `<name>.json`: the peer's.
     pub(crate) session: Option<PathBuf>,
 }
 
-impl Files {
+impl RunFiles {
     /// Those of exactly this name; `None` if there are none, or it is no name of a file.
     fn of(home: &Home, name: &str) -> Option<Self> {
         if name.is_empty() || name.contains('/') {
@@ -162,8 +162,8 @@ impl Files {
 }
 
 /// All names in the folder of sessions, with their files.
-pub(crate) fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
-    let mut names: BTreeMap<String, Files> = BTreeMap::new();
+pub(crate) fn names(home: &Home) -> io::Result<BTreeMap<String, RunFiles>> {
+    let mut names: BTreeMap<String, RunFiles> = BTreeMap::new();
     let entries = match fs::read_dir(home.sessions()) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
@@ -183,9 +183,9 @@ pub(crate) fn names(home: &Home) -> io::Result<BTreeMap<String, Files>> {
     Ok(names)
 }
 
-/// All names that a new run can't have: those of runs that were pruned too, and of runs in other folders of sessions, so
-/// that no name ever means two runs of a home.
-fn taken(home: &Home) -> io::Result<BTreeMap<String, Files>> {
+/// All names that a new run can't have: those of runs that were pruned too, and of runs in other folders of sessions,
+/// so that no name ever means two runs of a home.
+fn taken(home: &Home) -> io::Result<BTreeMap<String, RunFiles>> {
     let mut taken = names(home)?;
     for name in pruned(home)?.into_iter().chain(shared::names_of_others(home)?) {
         taken.entry(name).or_default();
@@ -210,7 +210,7 @@ pub(crate) fn pruned(home: &Home) -> io::Result<Vec<String>> {
 }
 
 /// The names of what was begun, with their files.
-fn begun(home: &Home) -> io::Result<impl Iterator<Item = (String, Files)>> {
+fn begun(home: &Home) -> io::Result<impl Iterator<Item = (String, RunFiles)>> {
     Ok(names(home)?.into_iter().filter(|(_, files)| !unbegun::are(files)))
 }
 
@@ -239,8 +239,8 @@ pub fn next_run_id(home: &Home, brief_id: &BriefId, seer: &Owner, now: Timestamp
     Ok(name.parse().ok())
 }
 
-/// Which run of the brief `brief_id` is called `name`: 1 for the brief's own name, N for `-rN`, without
-/// regard to case; `None` if it can't be one.
+/// Returns the number of the run of the brief `brief_id` that is called `name`: 1 for the brief's own name, N for
+/// `-rN`, without regard to case; `None` if it is not a name of that brief.
 fn run_number(name: &str, brief_id: &str) -> Option<u64> {
     let (own, rest) = name.split_at_checked(brief_id.len())?;
     if !own.eq_ignore_ascii_case(brief_id) {

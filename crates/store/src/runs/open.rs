@@ -1,5 +1,5 @@
-//! What all runs that are not over wait for: their open questions, with what their mailboxes say of them, and whether a
-//! worker can go on with them.
+//! The open questions of all runs that are not over, with what their mailboxes say of them; and the runs that a worker
+//! can continue.
 //!
 //! A journal that ends with the run's end is not read any further; of the others only the lines that matter are
 //! parsed.
@@ -17,11 +17,11 @@ use jiff::Timestamp;
 use super::summary::{glance, part};
 use crate::chain;
 use crate::home::Home;
-use crate::lease::{Content, Owner};
+use crate::lease::{LeaseContent, Owner};
 use crate::mailbox::{Mailbox, MailboxError};
 use crate::plain_file;
 
-/// How much of a journal's end tells whether the run is over, in bytes: that line is a short one.
+/// Number of bytes of a journal's end that tell whether the run is over: its last line is a short one.
 const END_BYTES: u64 = 4 * 1024;
 
 /// A run with open questions.
@@ -33,19 +33,20 @@ pub struct Asking {
     pub project: Option<String>,
     /// The brief's text.
     pub brief: String,
-    /// Whether a process drives it now.
+    /// True if a process drives it now.
     pub driver_alive: bool,
     /// The questions, each with what came first to it but is not in the journal yet.
     pub questions: Vec<(OpenQuestion, Option<First>)>,
-    /// How many lines of the journal don't carry the hash of the line before: it was changed after it was written.
+    /// Number of lines of the journal that don't carry the hash of the line before: it was changed after it was
+    /// written.
     pub breaks: u64,
     /// Lines of the mailbox that were skipped, from 1, each with why.
     pub skipped: Vec<(u64, String)>,
-    /// Why the mailbox can't be used.
+    /// Reason why the mailbox can't be used.
     pub mailbox_fault: Option<MailboxError>,
 }
 
-/// What was found of all runs.
+/// The open questions of all runs.
 #[derive(Debug, Default)]
 pub struct AllAsking {
     /// Those with open questions, in the order of their names.
@@ -77,17 +78,17 @@ pub fn open_questions(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<A
 pub struct Idle {
     /// Its name and its questions, if it has any.
     pub asking: Asking,
-    /// When its last sitting began.
+    /// The time its last sitting began.
     pub began: Option<Timestamp>,
     /// The folder that it works in; `None` if its start is not on record.
     pub workdir: Option<String>,
-    /// When the first of its waits for a provider ends; `None` if it has none.
+    /// The time the first of its waits for a provider ends; `None` if it has no such wait.
     pub wakes_at: Option<Timestamp>,
-    /// What a worker makes of it.
+    /// A worker's judgement of it.
     pub outlook: Outlook,
 }
 
-/// What no process drives.
+/// The runs that no process drives.
 #[derive(Debug, Default)]
 pub struct AllIdle {
     /// The runs.
@@ -105,7 +106,7 @@ pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
     let mut all = AllIdle::default();
     for (name, files) in super::begun(home)? {
         let (Some(path), Ok(run_id)) = (files.trace, name.parse::<RunId>()) else { continue };
-        let lease = Content::read(&home.lease(&run_id)).ok().flatten();
+        let lease = LeaseContent::read(&home.lease(&run_id)).ok().flatten();
         if lease.as_ref().is_some_and(|lease| lease.is_alive(seer, now)) {
             continue;
         }
@@ -179,7 +180,7 @@ fn asking(
     };
     let questions = fold.open().map(|open| (open.clone(), letters.first(&open.key, open.question.kind).cloned()));
     let questions = questions.collect();
-    let lease = Content::read(&home.lease(&run_id)).ok().flatten();
+    let lease = LeaseContent::read(&home.lease(&run_id)).ok().flatten();
     let asking = Asking {
         questions,
         driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
@@ -193,7 +194,7 @@ fn asking(
     (asking, letters)
 }
 
-/// Whether the last whole line of `end` is the run's end.
+/// Returns true if the last whole line of `end` is the run's end.
 fn is_over(end: &[u8]) -> bool {
     let whole = memchr::memrchr(b'\n', end).map_or(&[][..], |end_of_line| &end[..end_of_line]);
     let last = memchr::memrchr(b'\n', whole).map_or(whole, |before| &whole[before + 1..]);

@@ -1,4 +1,4 @@
-//! What the peer keeps of a session beside its trace.
+//! The files that the peer keeps of a session beside its trace.
 
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::plain_file;
 pub struct PeerFiles {
     /// Its session file.
     pub session: Option<String>,
-    /// What was said, where it was kept.
+    /// The conversation, if it was kept.
     pub transcript: Option<String>,
 }
 

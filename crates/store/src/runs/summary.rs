@@ -1,4 +1,4 @@
-//! Where one run stands, from as little of its journal as tells it.
+//! Summarizes one run from as little of its journal as needed.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,18 +15,18 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Files, Listed};
+use super::{Listed, RunFiles};
 use crate::home::Home;
-use crate::lease::{Content, Owner};
+use crate::lease::{LeaseContent, Owner};
 use crate::plain_file;
 
-/// How much of a journal's beginning is read, in bytes: header and start, the brief in it included.
+/// Number of bytes read of a journal's beginning: header and start, the brief in it included.
 const HEAD_BYTES: u64 = 256 * 1024;
 
-/// How much of a journal's end is read, in bytes. What a run waits for is among the last things it said.
+/// Number of bytes read of a journal's end. The things a run waits for are among the last it recorded.
 const TAIL_BYTES: u64 = 1024 * 1024;
 
-/// Where a run stands.
+/// The summary of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
     /// Its name.
@@ -35,22 +35,22 @@ pub struct RunSummary {
     pub brief_id: String,
     /// The project; `None` if the run's start is not on record.
     pub project: Option<String>,
-    /// When its journal begins.
+    /// The time its journal begins.
     pub started_at: Timestamp,
-    /// When its last event was recorded.
+    /// The time its last event was recorded.
     pub updated_at: Timestamp,
     /// The phase entered last, by whichever session; `None` before the first.
     pub phase: Option<PhaseName>,
-    /// How it ended; `None` if it has not.
+    /// Its outcome; `None` if it has not ended.
     pub outcome: Option<Outcome>,
-    /// What the operator is asked; `None` if nothing is.
+    /// The question that waits for the operator, if there is one.
     pub waiting: Option<QuestionKind>,
-    /// When the first of its waits for a provider ends; `None` if it has none that is still to end.
+    /// The time the first of its waits for a provider ends; `None` if no such wait is left.
     pub wakes_at: Option<Timestamp>,
-    /// Whether a process drives it now.
+    /// True if a process drives it now.
     pub driver_alive: bool,
-    /// How many damaged lines were met. A journal longer than a megabyte is not read whole, and hashes are
-    /// not compared: taking a run over finds more.
+    /// Number of damaged lines found. A journal longer than a megabyte is not read whole, and hashes are not compared:
+    /// taking a run over finds more.
     pub damaged: usize,
 }
 
@@ -67,13 +67,13 @@ pub struct PeerSummary {
     pub project: Option<String>,
     /// The phase, in the peer's word.
     pub phase: Option<String>,
-    /// When it began.
+    /// The time it began.
     pub started_at: Option<Timestamp>,
-    /// When it last changed.
+    /// The time it last changed.
     pub updated_at: Option<Timestamp>,
 }
 
-pub(super) fn summary(home: &Home, name: String, files: Files, seer: &Owner, now: Timestamp) -> Listed {
+pub(super) fn summary(home: &Home, name: String, files: RunFiles, seer: &Owner, now: Timestamp) -> Listed {
     let Some(path) = files.trace.clone() else { return Listed::Peer(peer(name, files)) };
     let fold = match read(&path) {
         Ok(fold) => fold,
@@ -94,7 +94,7 @@ pub(super) fn summary(home: &Home, name: String, files: Files, seer: &Owner, now
         };
         return Listed::Unreadable { name, path, why: why.to_owned() };
     };
-    let lease = Content::read(&home.lease(&run_id)).ok().flatten();
+    let lease = LeaseContent::read(&home.lease(&run_id)).ok().flatten();
     Listed::Run(RunSummary {
         run_id,
         brief_id,
@@ -123,10 +123,10 @@ pub(super) fn brief_id(path: &Path) -> Option<String> {
     }
 }
 
-fn read(path: &Path) -> io::Result<Fold> {
+fn read(path: &Path) -> io::Result<RunSummaryFold> {
     let (file, found) = plain_file::open_with_metadata(path)?;
     let bytes = found.len();
-    let mut fold = Fold::default();
+    let mut fold = RunSummaryFold::default();
     if bytes <= HEAD_BYTES + TAIL_BYTES {
         fold.lines(&part(&file, 0, bytes)?, Cut::Nowhere);
     } else {
@@ -152,7 +152,7 @@ pub(super) fn part(file: &File, from: u64, bytes: u64) -> io::Result<Vec<u8>> {
     Ok(part)
 }
 
-/// Whether a piece of a journal begins with a line or within one.
+/// Beginning of a piece of a journal: with a line, or within one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Nowhere,
@@ -174,7 +174,7 @@ const NEEDED: &[EventKind] = &[
 ];
 
 #[derive(Default)]
-struct Fold {
+struct RunSummaryFold {
     is_peers: bool,
     brief_id: Option<String>,
     project: Option<String>,
@@ -189,7 +189,7 @@ struct Fold {
     damaged: usize,
 }
 
-impl Fold {
+impl RunSummaryFold {
     /// Takes note of the whole lines of a piece; what has no line feed yet is being written.
     fn lines(&mut self, piece: &[u8], cut: Cut) {
         let mut begin = match cut {
@@ -277,14 +277,14 @@ pub(super) fn glance(line: &str) -> Option<(u64, Option<EventKind>)> {
     Some((seq.parse().ok()?, EventKind::named(kind)))
 }
 
-/// What is before and behind the first `byte`, an ASCII one.
+/// Splits `text` at the first `byte`, an ASCII one.
 fn quick_split(text: &str, byte: u8) -> Option<(&str, &str)> {
     let at = memchr::memchr(byte, text.as_bytes())?;
     Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
 #[derive(Deserialize)]
-struct PeerSession {
+struct PeerSessionHead {
     #[serde(default)]
     meta: PeerMeta,
 }
@@ -299,12 +299,12 @@ struct PeerMeta {
     updated_at: Value,
 }
 
-fn peer(name: String, files: Files) -> PeerSummary {
+fn peer(name: String, files: RunFiles) -> PeerSummary {
     let meta = files
         .session
         .as_ref()
         .and_then(|path| plain_file::open(path).ok())
-        .and_then(|file| serde_json::from_reader::<_, PeerSession>(BufReader::new(file)).ok())
+        .and_then(|file| serde_json::from_reader::<_, PeerSessionHead>(BufReader::new(file)).ok())
         .map(|session| session.meta)
         .unwrap_or_default();
     let text = |value: &Value| value.as_str().map(str::to_owned);

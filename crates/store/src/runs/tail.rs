@@ -1,7 +1,7 @@
-//! What a journal gained since it was looked at last.
+//! Reads the lines that a journal gained since it was last looked at.
 //!
-//! In: the file of a trace, ours or the peer's. Out: its whole lines, a few megabytes at a time. What has no line feed
-//! yet is being written, and comes once it has one.
+//! In: the file of a trace, ours or the peer's. Out: its whole lines, a few megabytes at a time. A line without its
+//! line feed is still being written, and is handed out once it has one.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use super::summary::part;
 use crate::plain_file;
 use crate::scan::LINE_BYTES_MAX;
 
-/// How much is read at once, in bytes; more only where one line needs it.
+/// Number of bytes read at once; more only where one line needs it.
 const PIECE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A journal that is followed.
@@ -21,12 +21,12 @@ pub struct Tail {
     path: PathBuf,
     file: File,
     inode: u64,
-    /// How far it was handed out, in bytes.
+    /// Number of bytes that were handed out.
     given: u64,
     piece_bytes: u64,
 }
 
-/// What was found.
+/// The result of looking for new lines.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Gained {
     /// Whole lines, each with its line feed; there may be more.

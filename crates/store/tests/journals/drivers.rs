@@ -32,7 +32,7 @@ fn take_over(home: &Home, second: i64) -> Result<(FileJournal, Recovered), OpenE
     FileJournal::take_over(home, &run_id(), &Owner::current(), at(second), Damage::Refuse)
 }
 
-/// What the other process does: takes the run over, then obeys.
+/// Runs as the other process: takes the run over, then obeys.
 #[test]
 #[ignore = "is started by the other tests as a process of its own"]
 fn driver() {

@@ -10,7 +10,7 @@ use adjutant_core::id::RunId;
 use adjutant_core::procedure::Part;
 use adjutant_core::trace::{Body, Entry, HostEvent, RunEvent, TRACE_VERSION, wire};
 use adjutant_store::journal::read_only;
-use adjutant_store::recover::Tail;
+use adjutant_store::recover::JournalEnd;
 use adjutant_store::{Damage, FileJournal, Home, Owner};
 use jiff::Timestamp;
 
@@ -27,7 +27,7 @@ fn a_line_of_a_hundred_megabytes_is_one_damaged_line_in_bounded_memory() {
     let reading = read_only(&home, &run_id).expect("ours");
     let damaged: Vec<_> = reading.damaged.iter().map(ToString::to_string).collect();
     assert_eq!(damaged, ["line 2: it is longer than 16 MiB"]);
-    assert_eq!((reading.events.len(), reading.next_seq, reading.tail), (2, 3, Tail::Torn { bytes: LONG_BYTES }));
+    assert_eq!((reading.events.len(), reading.next_seq, reading.tail), (2, 3, JournalEnd::Torn { bytes: LONG_BYTES }));
     assert_eq!(reading.last_hash, Some(hash));
 
     let taken = FileJournal::take_over(&home, &run_id, &Owner::current(), Timestamp::UNIX_EPOCH, Damage::Accept);

@@ -5,7 +5,7 @@
 
 use std::io::{self, Read as _};
 
-use adjutant_store::scan::{Fault, Use, scan};
+use adjutant_store::scan::{LineFault, Use, scan};
 
 #[test]
 fn a_line_of_a_hundred_megabytes_is_passed_over_in_bounded_memory() {
@@ -17,7 +17,7 @@ fn a_line_of_a_hundred_megabytes_is_passed_over_in_bounded_memory() {
         Use::Taken
     })
     .expect("readable");
-    assert_eq!((found, scan.damaged), (vec![1, 3], vec![(2, Fault::TooLong)]));
+    assert_eq!((found, scan.damaged), (vec![1, 3], vec![(2, LineFault::TooLong)]));
     if let Some(peak_kib) = peak_kib() {
         assert!(peak_kib < 64 * 1024, "{peak_kib} KiB");
     }

@@ -17,9 +17,9 @@ const READ_BYTES_MAX: u64 = 16_000_000;
 const HASHED_BYTES_MAX: u64 = 256 << 20;
 
 impl Inner {
-    /// Reads a file, or lines of it. A cut by our own limits is marked in the content, and so are bytes that are no text;
-    /// a cut in bytes that the agent asked for is exactly what it asked for, and only `meta.truncated` says so. Where it
-    /// asked for lines, a last line says which these are, of how many, and how to go on.
+    /// Reads a file, or lines of it. A cut by our own limits is marked in the content, and so are bytes that are no
+    /// text; a cut in bytes that the agent asked for is exactly what it asked for, and only `meta.truncated` says so.
+    /// If it asked for lines, a last line says which these are, of how many, and how to go on.
     pub(super) fn read_file(&self, args: &ReadFile, resolved: &[ResolvedPath]) -> Result<ToolOutput, ToolOutput> {
         let path = self.judged_place(&args.path, resolved).map_err(|error| error.result())?;
         let asked = args.max_bytes.map(|size| size.0);
@@ -27,7 +27,7 @@ impl Inner {
         if args.offset.is_some() || args.limit.is_some() {
             let first = args.offset.map_or(1, |offset| offset.0);
             let last = args.limit.map_or(u64::MAX, |limit| first.saturating_add(limit.0 - 1));
-            return self.read_lines(&path, Lines::new(first, last, bytes_max));
+            return self.read_lines(&path, LineExcerpt::new(first, last, bytes_max));
         }
         let contents = self.workdir.read(&path, bytes_max).map_err(|error| refused(&error))?;
         let read = contents.bytes.len() as u64;
@@ -56,7 +56,7 @@ impl Inner {
     }
 
     /// Reads lines of a file, all of which is looked at: it is told how many lines there are.
-    fn read_lines(&self, path: &WorkPath, mut lines: Lines) -> Result<ToolOutput, ToolOutput> {
+    fn read_lines(&self, path: &WorkPath, mut lines: LineExcerpt) -> Result<ToolOutput, ToolOutput> {
         let total = self.workdir.read(path, 0).map_err(|error| refused(&error))?.total;
         if total > HASHED_BYTES_MAX {
             return Err(ToolOutput::failed(
@@ -74,7 +74,7 @@ impl Inner {
         };
         self.workdir.read_through(path, &mut take).map_err(|error| refused(&error))?;
         let count = lines.count();
-        let Lines { first, shown, bytes, is_cut, .. } = lines;
+        let LineExcerpt { first, shown, bytes, is_cut, .. } = lines;
         let last = shown.min(count);
         let replaced = replaced(&bytes, is_cut);
         let mut content = String::from_utf8_lossy(&bytes).into_owned();
@@ -101,10 +101,10 @@ impl Inner {
         Ok(ToolOutput { meta, ..ToolOutput::worked(content) })
     }
 
-    /// The hash of the whole file of which `contents` were read, and how many lines it has; none if it can't be read
-    /// through or is very large.
+    /// Returns the hash of the whole file of which `contents` were read, and how many lines it has; `None` if it can't
+    /// be read through or is very large.
     fn whole(&self, path: &WorkPath, contents: &Contents) -> Option<(String, u64)> {
-        let mut lines = Lines::new(u64::MAX, u64::MAX, 0);
+        let mut lines = LineExcerpt::new(u64::MAX, u64::MAX, 0);
         if contents.bytes.len() as u64 == contents.total {
             lines.take(&contents.bytes);
             return Some((content_hash(&contents.bytes), lines.count()));
@@ -121,7 +121,7 @@ impl Inner {
         Some((hasher.finish(), lines.count()))
     }
 
-    /// What a `write_file` would make of its file.
+    /// Returns the change that a `write_file` would make to its file.
     pub(super) fn planned_write(
         &self,
         args: &WriteFile,
@@ -172,7 +172,7 @@ impl Inner {
 }
 
 /// Takes lines out of a file that comes in pieces, and counts all of them.
-struct Lines {
+struct LineExcerpt {
     first: u64,
     last: u64,
     bytes_max: usize,
@@ -180,17 +180,17 @@ struct Lines {
     bytes: Vec<u8>,
     /// The last line of them that is there as a whole; before the first, none.
     shown: u64,
-    /// Whether lines that were asked for, or a part of one, are not there.
+    /// True if lines that were asked for, or a part of one, are not there.
     is_cut: bool,
-    /// How many lines have ended.
+    /// Number of lines that have ended.
     ended: u64,
-    /// Whether something follows the end of the last.
+    /// True if something follows the end of the last.
     is_open: bool,
-    /// Where the line that has not ended begins in `bytes`.
+    /// Beginning of the unended line, as an index into `bytes`.
     begun: usize,
 }
 
-impl Lines {
+impl LineExcerpt {
     fn new(first: u64, last: u64, bytes_max: u64) -> Self {
         Self {
             first,
@@ -236,7 +236,7 @@ impl Lines {
         }
     }
 
-    /// How many lines there are. The last may lack its end; it is shown as a whole then, too.
+    /// Returns the number of lines. The last may lack its end; it is shown as a whole then, too.
     fn count(&mut self) -> u64 {
         let count = self.ended + u64::from(self.is_open);
         if self.is_open && (self.first..=self.last).contains(&count) && !self.is_cut {
@@ -246,7 +246,7 @@ impl Lines {
     }
 }
 
-/// What is said behind the content of bytes that are no text.
+/// Returns the note behind content with bytes that are no text.
 fn replaced_note(replaced: u64) -> String {
     if replaced == 0 {
         return String::new();
@@ -258,7 +258,7 @@ fn replaced_note(replaced: u64) -> String {
     )
 }
 
-/// How many bytes are not UTF-8. A character that the end of what was read cuts in two is none of them.
+/// Returns the number of bytes that are not UTF-8. A character that the end of the read part cuts in two doesn't count.
 fn replaced(bytes: &[u8], is_cut: bool) -> u64 {
     let mut chunks = bytes.utf8_chunks().peekable();
     let mut replaced = 0;

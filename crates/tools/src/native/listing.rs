@@ -1,4 +1,4 @@
-//! `list_dir`: a folder as JSON, without what nobody wants to see.
+//! `list_dir`: a folder as JSON, without ignored files.
 
 use adjutant_core::tool::{ResolvedPath, ToolMeta, ToolOutput};
 use adjutant_host::workdir::{Kind, WorkPath, is_text};
@@ -21,7 +21,7 @@ const ENTRIES_MAX: usize = 10_000;
 const LOOKED_AT_MAX: usize = 1_000_000;
 
 #[derive(Serialize)]
-struct Listed {
+struct ListedEntry {
     name: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -29,13 +29,13 @@ struct Listed {
     size: Option<u64>,
 }
 
-struct Listing<'a> {
+struct FolderListing<'a> {
     inner: &'a Inner,
     ignored: Gitignore,
     glob: Option<GlobMatcher>,
     depth: u64,
     cancel: &'a CancellationToken,
-    entries: Vec<Listed>,
+    entries: Vec<ListedEntry>,
     looked_at: usize,
     is_cut: bool,
 }
@@ -55,7 +55,7 @@ impl Inner {
             }
         };
         let depth = args.depth.map_or(1, |depth| depth.0);
-        let mut listing = Listing {
+        let mut listing = FolderListing {
             inner: self,
             ignored: self.ignored(),
             glob,
@@ -77,7 +77,7 @@ impl Inner {
         Ok(ToolOutput { meta, ..ToolOutput::worked(content) })
     }
 
-    /// What the ignore files name, in git's syntax, of which the peer's is a part. A file or line that can't
+    /// Reads the names in the ignore files, in git's syntax, of which the peer's is a part. A file or line that can't
     /// be read ignores nothing.
     fn ignored(&self) -> Gitignore {
         let mut builder = GitignoreBuilder::new("");
@@ -93,8 +93,8 @@ impl Inner {
     }
 }
 
-impl Listing<'_> {
-    /// Lists one folder: each subfolder right before what is in it.
+impl FolderListing<'_> {
+    /// Lists one folder: each subfolder right before its contents.
     fn folder(&mut self, path: &WorkPath, shown: &str, level: u64) -> Result<(), ToolOutput> {
         if self.cancel.is_cancelled() {
             return Err(cancelled(None));
@@ -129,7 +129,7 @@ impl Listing<'_> {
                     self.is_cut = true;
                     return Ok(());
                 }
-                self.entries.push(Listed { name: name.clone(), kind, size });
+                self.entries.push(ListedEntry { name: name.clone(), kind, size });
             }
             if self.looked_at > LOOKED_AT_MAX {
                 self.is_cut = true;

@@ -1,4 +1,4 @@
-//! Looking at the working tree as a whole: for scope custody, and for what others change while a run stands still.
+//! Looks at the working tree as a whole: for scope custody, and for changes by others while a run stands still.
 
 use std::io;
 use std::path::PathBuf;
@@ -70,7 +70,8 @@ impl NativeTools {
         looked.await.ok().flatten()
     }
 
-    /// Where it is kept how the folder is while `run` stands still; nowhere for a run of which nothing stays.
+    /// Returns the file that keeps the state of the folder while `run` stands still; `None` for a run that leaves
+    /// nothing behind.
     fn standstill_file(&self, run: &str) -> Option<PathBuf> {
         let (places, _) = self.rescue_in.as_ref()?;
         Some(PathBuf::from(&places.runtime_home).join(standstill::KEPT_IN).join(run))

@@ -1,15 +1,15 @@
-//! The tools for what the project remembers: read, list, write.
+//! The tools for the project's memory: read, list, write.
 //!
-//! Whose memory may be read is the gate's to say, from the call's arguments; here a project is only a name that can
-//! leave no folder. Writing goes to the run's own project. What is written has secrets masked: it outlives the run
-//! and is shown to others.
+//! The gate decides which project's memory may be read, from the call's arguments; here a project is only a name that
+//! can't lead out of a folder. Writing goes to the run's own project. Secrets in written entries are masked: an entry
+//! outlives the run and is shown to others.
 
 use std::fmt;
 use std::sync::Arc;
 
 use adjutant_core::gate::secrets::{SecretSet, mask_value_with};
 use adjutant_core::id::Slug;
-use adjutant_core::memory::{self, Draft, Found, LIMIT_MAX, Log, MemoryCategory, Query, Record, RecordId};
+use adjutant_core::memory::{self, Draft, LIMIT_MAX, Log, MemoryCategory, Query, QueryResult, Record, RecordId};
 use adjutant_core::moment;
 use adjutant_core::tool::ToolOutput;
 use adjutant_core::trace::wire;
@@ -19,27 +19,27 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{self, ListMemory, ReadMemory, WriteMemory};
 
-/// How many entries are read if nothing is said (the peer's number).
+/// Number of entries that are read by default (the peer's number).
 const READ_DEFAULT: usize = 50;
-/// How many entries of a category are listed if nothing is said (the peer's number).
+/// Number of entries of a category that are listed by default (the peer's number).
 const LIST_DEFAULT: usize = 100;
 /// The most characters of an entry in a list, `...` included (the peer's number).
 const EXCERPT_CHARS_MAX: usize = 200;
 /// The most bytes of entries in one result: a quarter of a large window.
 const RESULT_BYTES_MAX: usize = 256 * 1024;
 
-/// What the tools work with.
+/// Project whose memory the tools use, with its store and the secrets to mask.
 #[derive(Clone)]
 pub struct ProjectMemory {
-    /// Where it is kept.
+    /// Store of the memory.
     pub memory: Arc<dyn Memory>,
     /// Tells when an entry is written.
     pub clock: Arc<dyn Clock>,
     /// The run's project.
     pub project: Slug,
-    /// The brief of the run, put down with what is written.
+    /// The brief of the run, recorded with each entry.
     pub brief_id: String,
-    /// What is masked besides secrets of known shapes.
+    /// Secrets to mask besides those of known shapes.
     pub secrets: SecretSet,
 }
 
@@ -66,7 +66,7 @@ impl ProjectMemory {
             live_only: false,
             limit: Some(limit(args.limit, READ_DEFAULT)),
         };
-        let Found { records, total } = query.find(&[&log]);
+        let QueryResult { records, total } = query.find(&[&log]);
         let mut room = RESULT_BYTES_MAX;
         let fits = |record: &&&Record| {
             room = room.saturating_sub(record.line().len());
@@ -86,7 +86,7 @@ impl ProjectMemory {
         Ok(result(with_damaged(content, &log)))
     }
 
-    /// What there is in each category, in short.
+    /// Lists the entries of each category, in short.
     pub(super) fn list(&self, tool: &str, args: &ListMemory) -> Result<ToolOutput, ToolOutput> {
         let project = self.project(args.project.as_deref())?;
         let query = Query {
@@ -98,7 +98,7 @@ impl ProjectMemory {
         let mut categories = Vec::new();
         for category in MemoryCategory::ALL.into_iter().filter(|one| asked.is_none_or(|asked| asked == *one)) {
             let log = self.log(&project, category)?;
-            let Found { records, total } = query.find(&[&log]);
+            let QueryResult { records, total } = query.find(&[&log]);
             let entries: Vec<Value> = records.iter().map(|record| short(&log, record)).collect();
             let listed = json!({"category": category, "count": entries.len(), "total": total, "entries": entries});
             categories.push(with_damaged(listed, &log));
@@ -139,7 +139,7 @@ impl ProjectMemory {
         Ok(result(content))
     }
 
-    /// The project that is asked about: the run's own if none is named.
+    /// Returns the project that is asked about: the run's own if none is named.
     fn project(&self, named: Option<&str>) -> Result<Slug, ToolOutput> {
         match filter(named) {
             None => Ok(self.project.clone()),
@@ -154,7 +154,7 @@ impl ProjectMemory {
     }
 }
 
-/// An argument that asks for something: agents give an empty text for none.
+/// Returns an argument unless it is empty: agents give an empty text for no argument.
 fn filter(given: Option<&str>) -> Option<&str> {
     given.filter(|text| !text.is_empty())
 }
@@ -175,7 +175,7 @@ fn limit(given: Option<args::Size>, default: usize) -> usize {
     }
 }
 
-/// An entry with all that it holds, and what took its place.
+/// Returns an entry with all that it holds, and what took its place.
 fn whole(log: &Log, record: &Record) -> Value {
     let mut value = Value::from(record.clone());
     if let Some(by) = log.superseded_by(&record.id) {
@@ -184,7 +184,7 @@ fn whole(log: &Log, record: &Record) -> Value {
     value
 }
 
-/// An entry in short.
+/// Returns an entry in short.
 fn short(log: &Log, record: &Record) -> Value {
     let mut value = json!({
         "id": record.id,
@@ -208,7 +208,7 @@ fn excerpt(text: &str) -> String {
     }
 }
 
-/// The same with the numbers of the lines that can't be read.
+/// Returns the same with the numbers of the lines that can't be read.
 fn with_damaged(mut content: Value, log: &Log) -> Value {
     if !log.damaged().is_empty() {
         content["corrupted_lines"] = log.damaged().iter().map(|damaged| damaged.line).collect();

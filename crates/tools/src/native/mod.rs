@@ -37,22 +37,22 @@ use crate::catalog::{LIST_MEMORY, READ_MEMORY, WRITE_MEMORY};
 
 pub use memory::ProjectMemory;
 
-/// How the native tools are set up.
+/// Settings of the native tools.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whether `shell_exec` runs anything; if not, it answers `SHELL_DISABLED`.
+    /// Policy of `shell_exec`; if it may not run commands, it answers `SHELL_DISABLED`.
     pub shell: Shell,
-    /// Where `http_fetch` may go.
+    /// Hosts that `http_fetch` may reach.
     pub hosts: Hosts,
     /// The environment of the runtime; commands get what they need of it.
     pub environment: Vec<(OsString, OsString)>,
     /// Variables that they get besides, as the operator named them.
     pub variables: Vec<String>,
-    /// What the kernel keeps commands from.
+    /// Sandbox that commands run in.
     pub sandbox: Arc<Sandbox>,
 }
 
-/// Whether commands may be run at all.
+/// Policy on running commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shell {
     /// They may.
@@ -65,13 +65,13 @@ pub enum Shell {
 #[derive(Debug, Clone)]
 pub struct NativeTools {
     inner: Arc<Inner>,
-    /// Where things are, if what a call may destroy is to be kept.
+    /// Places of the run and the programs, if files that a call may destroy are to be kept.
     rescue_in: Option<(Places, Arc<Programs>)>,
-    /// How the tree was before the first call, of a run of which nothing stays.
+    /// State of the tree before the first call, for a run that leaves nothing behind.
     passing: Arc<Mutex<Option<Tree>>>,
-    /// How the folder was when the run stood still, of a run of which nothing stays.
+    /// State of the folder when the run stood still, for a run that leaves nothing behind.
     standstill: Arc<Mutex<Option<Standstill>>>,
-    /// What the run's project remembers; the tools for it are offered only if there is any.
+    /// Memory of the run's project; the tools for it are offered only if there is any.
     memory: Option<ProjectMemory>,
     specs: ToolSpecs,
 }
@@ -121,7 +121,7 @@ impl NativeTools {
         Self { rescue_in: Some((places, programs)).filter(|(places, _)| !places.runtime_home.is_empty()), ..self }
     }
 
-    /// Offers the tools for what the run's project remembers.
+    /// Offers the tools for the memory of the run's project.
     #[must_use]
     pub fn with_memory(self, memory: ProjectMemory) -> Self {
         Self { memory: Some(memory), specs: crate::catalog(), ..self }
@@ -308,7 +308,7 @@ impl NativeTools {
 }
 
 impl Inner {
-    /// The short hash of a file's content, none if there is no file.
+    /// Returns the short hash of a file's content; `None` if there is no file.
     fn hash(&self, path: &WorkPath) -> Result<Option<String>, WorkdirError> {
         let mut hasher = ContentHasher::default();
         if self.workdir.kind(path)?.is_none() {
@@ -319,12 +319,12 @@ impl Inner {
     }
 }
 
-/// The result for a path that can't be used.
+/// Returns the result for a path that can't be used.
 fn refused(error: &WorkdirError) -> ToolOutput {
     ToolOutput::failed(error.code(), error.explained())
 }
 
-/// The result of a cancelled call, with what it had said until then.
+/// Returns the result of a cancelled call, with its output until then.
 fn cancelled(partial: Option<String>) -> ToolOutput {
     let mut content = "The call was cancelled before it was done.".to_owned();
     if let Some(partial) = partial.filter(|partial| !partial.is_empty()) {

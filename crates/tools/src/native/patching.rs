@@ -15,7 +15,7 @@ use crate::args::{ApplyPatch, invalid};
 const READ_BYTES_MAX: u64 = 4 * RESULT_BYTES_MAX as u64;
 
 impl Inner {
-    /// What an `apply_patch` would make of its files.
+    /// Returns the changes that an `apply_patch` would make to its files.
     pub(super) fn planned_patch(
         &self,
         args: &ApplyPatch,
@@ -24,7 +24,7 @@ impl Inner {
         Ok(changes(&self.plan(args, resolved)?))
     }
 
-    /// The plan with each file's real place for its path.
+    /// Returns the plan with each file's real place for its path.
     fn plan(&self, args: &ApplyPatch, resolved: &[ResolvedPath]) -> Result<Plan, ToolOutput> {
         if args.diff.trim().is_empty() {
             return Err(invalid("apply_patch", "`diff` must be a unified diff, not blank"));
@@ -74,7 +74,7 @@ impl Inner {
 }
 
 impl Inner {
-    /// What is at a path of the patch. A link is no file here: what it points to has a path of its own.
+    /// Looks up the file at a path of the patch. A link is no file here: its target has a path of its own.
     fn look_up(&self, path: &str, resolved: &[ResolvedPath], budget: &Cell<u64>) -> Lookup {
         if self.is_link(path) {
             return Lookup::Refused {
@@ -156,7 +156,7 @@ impl Originals {
         self.0.iter().find(|(known, _)| known == path).and_then(|(_, mode)| *mode)
     }
 
-    /// The permission bits a file shall have; none for those the system gives a new file.
+    /// Returns the permission bits a file shall have; `None` for those the system gives a new file.
     fn mode_after(&self, file: &PlannedFile) -> Option<u32> {
         let own = self.mode(file.from.as_deref().unwrap_or(&file.path));
         match file.mode {
@@ -171,7 +171,7 @@ impl Originals {
     }
 }
 
-/// What was done so far, with what it takes to undo it.
+/// Changes made so far, with the data to undo them.
 struct Done<'a> {
     workdir: &'a Workdir,
     undo: Vec<Undo>,
@@ -219,7 +219,7 @@ impl Done<'_> {
     }
 }
 
-/// What undoing did.
+/// Outcome of undoing.
 #[derive(Default)]
 struct Undone {
     restored: usize,

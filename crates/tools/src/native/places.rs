@@ -1,4 +1,4 @@
-//! Where the paths of a call really are: looked up before it is judged, and compared before it is made.
+//! Real places of a call's paths: looked up before the call is judged, and compared before it is made.
 
 use adjutant_core::gate::named_paths;
 use adjutant_core::tool::{ResolvedPath, ToolCall, ToolOutput};
@@ -7,8 +7,8 @@ use adjutant_host::workdir::{RealPlace, WorkPath, WorkdirError, is_text};
 use super::{Inner, refused};
 
 impl Inner {
-    /// The paths of `call` that are not where their text says. One that can't be looked up is left out: the call fails
-    /// on it, or its place will be another by then, which fails too.
+    /// Returns the paths of `call` that are not where their text says. One that can't be looked up is left out: the
+    /// call fails on it, or its place will be another by then, which fails too.
     pub(super) fn resolved_paths(&self, call: &ToolCall) -> Vec<ResolvedPath> {
         let resolve = |given: String| {
             let path = self.workdir.resolve(&given).ok()?;
@@ -20,8 +20,8 @@ impl Inner {
         resolved
     }
 
-    /// The place that `given` was judged as, to be opened without another look at links. `resolved` is what was on
-    /// record when the call was judged.
+    /// Returns the place that `given` was judged as, to be opened without another look at links. `resolved` is what was
+    /// on record when the call was judged.
     pub(super) fn judged_place(&self, given: &str, resolved: &[ResolvedPath]) -> Result<WorkPath, NotJudged> {
         if given.starts_with("~/") {
             return Err(NotJudged::HomeSign);
@@ -49,7 +49,7 @@ fn recorded(path: &WorkPath, place: RealPlace) -> ResolvedPath {
     ResolvedPath { path: path.to_string(), place: place.to_string(), known_as }
 }
 
-/// Why a path of a call is not used.
+/// Reason why a path of a call is not used.
 pub(super) enum NotJudged {
     /// It begins with the sign for a home, which nothing here expands.
     HomeSign,

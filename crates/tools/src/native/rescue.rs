@@ -1,4 +1,4 @@
-//! Keeping what a call may destroy, before it is made.
+//! Keeps the files that a call may destroy, before it is made.
 
 use std::path::Path;
 
@@ -36,8 +36,8 @@ impl Inner {
         }))
     }
 
-    /// The extent with what its paths lead to: a command that writes to a link changes the file behind it, one that
-    /// deletes a link only the link.
+    /// Returns the extent with what its paths lead to: a command that writes to a link changes the file behind it, one
+    /// that deletes a link only the link.
     fn through_links(&self, extent: Extent) -> Extent {
         let Extent::Paths(paths) = extent else { return extent };
         let mut all = Vec::new();

@@ -70,7 +70,7 @@ impl Inner {
         Ok(report(&ended, timeout_ms, &notes))
     }
 
-    /// Which walls a command that failed may have run into, and what would allow what it tried.
+    /// Lists the walls that a failed command may have run into, with the settings that would allow its attempt.
     fn notes(&self, ended: &Ended, network: Network, place: &Path) -> Vec<String> {
         match &ended.layers {
             Some(layers) if ended.exit_code != Some(0) => {
@@ -89,7 +89,7 @@ fn not_started(error: &NotStarted) -> ToolOutput {
     ToolOutput::failed("SHELL_ERROR", format!("{error}: {}", error.source))
 }
 
-/// The result where the sandbox could not be set up: a command that is not confined is not run.
+/// Returns the result where the sandbox could not be set up: a command that is not confined is not run.
 fn unconfined(why: &std::io::Error) -> ToolOutput {
     ToolOutput::failed(
         "SANDBOX_ERROR",
@@ -97,7 +97,7 @@ fn unconfined(why: &std::io::Error) -> ToolOutput {
     )
 }
 
-/// What is said of what was found in the repository; empty if nothing was.
+/// Describes the findings in the repository; empty if there are none.
 fn left_in_repository(ended: &Ended) -> String {
     if ended.findings.is_empty() {
         return String::new();

@@ -11,13 +11,13 @@ use adjutant_core::gate::shell::{Dialect, parses};
 use adjutant_core::tool::ToolOutput;
 use adjutant_host::custody::{Cause, Command, Ended};
 
-/// How long a shell may take to read a line; one that takes longer is not asked.
+/// Longest time that a shell may take to read a line; one that takes longer is not asked.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Shells that know `-n`.
 const ASKABLE: [&str; 7] = ["bash", "sh", "dash", "ash", "ksh", "mksh", "zsh"];
 
-/// What to run to ask `shell` about `line`; nothing where there is no need, or no way to ask.
+/// Returns the command that asks `shell` about `line`; `None` if there is no need, or no way to ask.
 pub(super) fn question(shell: &str, line: &str) -> Option<Vec<OsString>> {
     let name = shell.rsplit('/').next().unwrap_or_default();
     // What an alias stands for is known only when it runs.
@@ -30,7 +30,7 @@ pub(super) fn question(shell: &str, line: &str) -> Option<Vec<OsString>> {
     Some(options.iter().map(OsString::from).chain([line.into()]).collect())
 }
 
-/// The result for a line that its shell can't read; nothing if it can, or if it gave no answer.
+/// Returns the result for a line that its shell can't read; `None` if it can, or if it gave no answer.
 pub(super) fn refusal(ended: &Ended) -> Option<ToolOutput> {
     let is_refused =
         ended.cause == Cause::Itself && ended.signal.is_none() && ended.exit_code.is_some_and(|code| code != 0);
@@ -45,7 +45,7 @@ pub(super) fn refusal(ended: &Ended) -> Option<ToolOutput> {
     })
 }
 
-/// The command that asks, as `command` would be run.
+/// Returns the command that asks, as `command` would be run.
 pub(super) fn asking(command: &Command, args: Vec<OsString>) -> std::io::Result<Command> {
     Ok(Command {
         program: command.program.clone(),

@@ -1,4 +1,4 @@
-//! What each tool says and does.
+//! Tests of each tool's messages and effects.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What is planted in lines: acts that a canary would not survive, and the forms that they can stand in.
+//! The texts planted in lines: acts that a canary would not survive, and the forms that they can stand in.
 //!
 //! In a form `%T` is the act as it is, `%Q` the same in single quotes, `%D` in double quotes, `%L` another line and
 //! `%W` a word of it.
@@ -539,7 +539,7 @@ pub const NOISE: &[&str] = &[
     "${x}", "$-", "$?", "$$", "{x}>", "2>&1", ">&2", "<&-", "|cat", "\0x",
 ];
 
-/// What stands before a line and changes what it means.
+/// Texts that stand before a line and change its meaning.
 pub const BEFORE: &[&str] = &[
     "set -x; ",
     "set -f; ",
@@ -653,7 +653,7 @@ pub const BEFORE: &[&str] = &[
     "BASH_ENV=f.txt ",
 ];
 
-/// What stands behind a line.
+/// Texts that stand behind a line.
 pub const BEHIND: &[&str] = &[
     "; $x",
     "; \"$x\"",
@@ -861,7 +861,7 @@ pub const AROUND: &[&str] = &[
     "env %L",
 ];
 
-/// What a word is replaced by: files that are canaries, and what names them.
+/// Replacements for a word: files that are canaries, and words that name them.
 pub const NAMES: &[&str] = &[
     "x",
     "x",

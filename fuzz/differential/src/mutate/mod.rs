@@ -21,7 +21,7 @@ use tokens::{is_word, tokens};
 
 /// The longest line that is made, in characters.
 const CHARS_MAX: usize = 700;
-/// What joins two lines.
+/// Operators that join two lines.
 const JOINTS: [&str; 10] = ["; ", " && ", " || ", " | ", " & ", "\n", " |& ", ";", "&", " "];
 
 /// Everything that is planted, each once.
@@ -29,7 +29,7 @@ pub fn acts() -> impl Iterator<Item = &'static str> {
     ACTS.iter().copied().collect::<std::collections::BTreeSet<_>>().into_iter()
 }
 
-/// What lines are made of.
+/// Material that lines are made of.
 #[derive(Debug)]
 pub struct Mutator {
     corpus: Vec<String>,
@@ -62,7 +62,7 @@ impl Mutator {
 struct Maker<'a> {
     mutator: &'a Mutator,
     random: Random,
-    /// What is planted in it.
+    /// The act planted in it.
     act: &'static str,
 }
 

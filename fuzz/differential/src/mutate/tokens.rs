@@ -15,7 +15,7 @@ pub fn tokens(line: &str) -> Vec<String> {
     tokens
 }
 
-/// Whether a piece is a word, not a blank or an operator.
+/// Returns true if a piece is a word, not a blank or an operator.
 pub fn is_word(token: &str) -> bool {
     token.chars().next().is_some_and(|first| !is_blank(first) && !is_operator(first))
 }

@@ -51,26 +51,26 @@ fn over() -> Value {
 }
 
 /// Reads a stream cut at `cut`: what was shown, and the reply or the step that ended it otherwise.
-fn read(stream: &[u8], cut: usize) -> (Vec<Delta>, Result<Reply, Step>) {
-    let mut reader = sse::Reader::default();
+fn read(stream: &[u8], cut: usize) -> (Vec<Delta>, Result<Reply, StreamStep>) {
+    let mut reader = sse::SseReader::default();
     let mut events = Vec::new();
     let (first, rest) = stream.split_at(cut);
     reader.push(first, &mut events).unwrap();
     reader.push(rest, &mut events).unwrap();
-    let mut fold = Fold::new([("mcp_x_1".to_owned(), "mcp.x".to_owned())].into());
+    let mut fold = MessagesFold::new([("mcp_x_1".to_owned(), "mcp.x".to_owned())].into());
     let mut deltas = Vec::new();
     for event in &events {
         match fold.read(event) {
-            Step::Nothing => {}
-            Step::Show(delta) => deltas.push(delta),
-            Step::Done => return (deltas, Ok(Box::new(fold).finish())),
-            step @ (Step::Failed(_) | Step::Unreadable(_)) => return (deltas, Err(step)),
+            StreamStep::Nothing => {}
+            StreamStep::Show(delta) => deltas.push(delta),
+            StreamStep::Done => return (deltas, Ok(Box::new(fold).finish())),
+            step @ (StreamStep::Failed(_) | StreamStep::Unreadable(_)) => return (deltas, Err(step)),
         }
     }
-    (deltas, Err(Step::Nothing))
+    (deltas, Err(StreamStep::Nothing))
 }
 
-fn play(events: &[Value]) -> (Vec<Delta>, Result<Reply, Step>) {
+fn play(events: &[Value]) -> (Vec<Delta>, Result<Reply, StreamStep>) {
     read(events.iter().map(sent).collect::<String>().as_bytes(), 0)
 }
 
@@ -150,7 +150,7 @@ fn a_stream_with_everything_is_one_reply_wherever_its_bytes_are_cut() {
 fn a_stream_that_ends_after_any_event_but_its_last_is_no_reply() {
     let whole = busy_stream();
     for events in 0..whole.len() {
-        assert_eq!(play(&whole[..events]).1, Err(Step::Nothing), "after {events} events");
+        assert_eq!(play(&whole[..events]).1, Err(StreamStep::Nothing), "after {events} events");
     }
 }
 
@@ -160,7 +160,7 @@ fn an_error_after_any_event_ends_the_stream() {
     let whole = busy_stream();
     for events in 0..whole.len() {
         let stream: Vec<Value> = whole[..events].iter().cloned().chain([error.clone(), over()]).collect();
-        assert_eq!(play(&stream).1, Err(Step::Failed(error.to_string())), "after {events} events");
+        assert_eq!(play(&stream).1, Err(StreamStep::Failed(error.to_string())), "after {events} events");
     }
 }
 
@@ -225,10 +225,10 @@ fn a_known_event_that_can_not_be_read_ends_the_reading() {
         ("a text that is none", vec![text_block(0), delta(0, &json!({ "type": "text_delta", "text": 1 }))]),
         ("a block without index", vec![json!({ "type": "content_block_start", "content_block": {} })]),
     ] {
-        assert!(matches!(play(&events).1, Err(Step::Unreadable(_))), "{stream}");
+        assert!(matches!(play(&events).1, Err(StreamStep::Unreadable(_))), "{stream}");
     }
     let broken = read(b"event: content_block_delta\ndata: {\"type\n\n", 0).1;
-    assert_eq!(broken, Err(Step::Unreadable("no JSON in the event `content_block_delta`".to_owned())));
-    assert_eq!(read(b"event: error\ndata: oh no\n\n", 0).1, Err(Step::Failed("oh no".to_owned())));
-    assert_eq!(read(b"event: news\ndata: not JSON\n\n", 0).1, Err(Step::Nothing));
+    assert_eq!(broken, Err(StreamStep::Unreadable("no JSON in the event `content_block_delta`".to_owned())));
+    assert_eq!(read(b"event: error\ndata: oh no\n\n", 0).1, Err(StreamStep::Failed("oh no".to_owned())));
+    assert_eq!(read(b"event: news\ndata: not JSON\n\n", 0).1, Err(StreamStep::Nothing));
 }

@@ -9,9 +9,9 @@ use crate::api::Wire;
 use crate::gemini::Gemini;
 use crate::openai::{Chat, Responses};
 
-/// Reads a stream that is cut at a byte: what was shown as text and as thinking, and the reply or the step that ended it
-/// otherwise.
-fn read(wire: &dyn Wire, stream: &[u8], cut: usize) -> (String, String, Result<Reply, Step>) {
+/// Reads a stream that is cut at a byte: what was shown as text and as thinking, and the reply or the step that ended
+/// it otherwise.
+fn read(wire: &dyn Wire, stream: &[u8], cut: usize) -> (String, String, Result<Reply, StreamStep>) {
     let turn = TurnRequest {
         turn: 1,
         part: String::new(),
@@ -24,20 +24,20 @@ fn read(wire: &dyn Wire, stream: &[u8], cut: usize) -> (String, String, Result<R
         may_call: true,
         output_max: None,
     };
-    let mut reader = sse::Reader::default();
+    let mut reader = sse::SseReader::default();
     let mut events = Vec::new();
     let (first, rest) = stream.split_at(cut);
     reader.push(first, &mut events).unwrap();
     reader.push(rest, &mut events).unwrap();
-    let mut reading: Box<dyn Reading> = Box::new(Joining::new(wire.reading(&turn)));
+    let mut reading: Box<dyn ReplyReader> = Box::new(Joining::new(wire.reading(&turn)));
     let (mut text, mut thinking) = (String::new(), String::new());
     for event in &events {
         match reading.read(event) {
-            Step::Nothing => {}
-            Step::Show(Delta::Text(piece)) => text.push_str(&piece),
-            Step::Show(Delta::Thinking(piece)) => thinking.push_str(&piece),
-            Step::Done => return (text, thinking, Ok(reading.finish())),
-            step @ (Step::Failed(_) | Step::Unreadable(_)) => return (text, thinking, Err(step)),
+            StreamStep::Nothing => {}
+            StreamStep::Show(Delta::Text(piece)) => text.push_str(&piece),
+            StreamStep::Show(Delta::Thinking(piece)) => thinking.push_str(&piece),
+            StreamStep::Done => return (text, thinking, Ok(reading.finish())),
+            step @ (StreamStep::Failed(_) | StreamStep::Unreadable(_)) => return (text, thinking, Err(step)),
         }
     }
     assert!(reading.is_whole());

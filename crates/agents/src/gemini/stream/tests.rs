@@ -30,26 +30,28 @@ fn ends(reason: &str) -> Value {
 }
 
 /// Reads a stream cut at `cut`: what was shown, and the reply or the step that ended it otherwise.
-fn read(stream: &[u8], cut: usize) -> (Vec<Delta>, Result<Reply, Step>) {
-    let mut reader = sse::Reader::default();
+fn read(stream: &[u8], cut: usize) -> (Vec<Delta>, Result<Reply, StreamStep>) {
+    let mut reader = sse::SseReader::default();
     let mut events = Vec::new();
     let (first, rest) = stream.split_at(cut);
     reader.push(first, &mut events).unwrap();
     reader.push(rest, &mut events).unwrap();
-    let mut fold = Fold::new(7, [("mcp_x_1".to_owned(), "mcp.x".to_owned())].into());
+    let mut fold = GeminiFold::new(7, [("mcp_x_1".to_owned(), "mcp.x".to_owned())].into());
     let mut deltas = Vec::new();
     for event in &events {
         match fold.read(event) {
-            Step::Nothing => {}
-            Step::Show(delta) => deltas.push(delta),
-            step @ (Step::Done | Step::Failed(_) | Step::Unreadable(_)) => return (deltas, Err(step)),
+            StreamStep::Nothing => {}
+            StreamStep::Show(delta) => deltas.push(delta),
+            step @ (StreamStep::Done | StreamStep::Failed(_) | StreamStep::Unreadable(_)) => {
+                return (deltas, Err(step));
+            }
         }
     }
-    let reply = if fold.is_whole() { Ok(Box::new(fold).finish()) } else { Err(Step::Nothing) };
+    let reply = if fold.is_whole() { Ok(Box::new(fold).finish()) } else { Err(StreamStep::Nothing) };
     (deltas, reply)
 }
 
-fn play(events: &[Value]) -> (Vec<Delta>, Result<Reply, Step>) {
+fn play(events: &[Value]) -> (Vec<Delta>, Result<Reply, StreamStep>) {
     read(events.iter().map(sent).collect::<String>().as_bytes(), 0)
 }
 
@@ -122,7 +124,7 @@ fn a_stream_with_everything_is_one_reply_wherever_its_bytes_are_cut() {
 fn a_stream_without_a_reason_for_its_end_is_no_reply() {
     let whole = busy_stream();
     for events in 0..whole.len() {
-        assert_eq!(play(&whole[..events]).1, Err(Step::Nothing), "after {events} events");
+        assert_eq!(play(&whole[..events]).1, Err(StreamStep::Nothing), "after {events} events");
     }
 }
 
@@ -133,10 +135,10 @@ fn an_error_after_any_event_ends_the_stream() {
     for error in [error.clone(), json!([error])] {
         for events in 0..=whole.len() {
             let stream: Vec<Value> = whole[..events].iter().cloned().chain([error.clone()]).collect();
-            assert_eq!(play(&stream).1, Err(Step::Failed(error.to_string())), "after {events} events");
+            assert_eq!(play(&stream).1, Err(StreamStep::Failed(error.to_string())), "after {events} events");
         }
     }
-    assert_eq!(read(b"event: error\ndata: oh no\n\n", 0).1, Err(Step::Failed("oh no".to_owned())));
+    assert_eq!(read(b"event: error\ndata: oh no\n\n", 0).1, Err(StreamStep::Failed("oh no".to_owned())));
 }
 
 #[test]
@@ -166,7 +168,7 @@ fn every_reason_to_stop_has_its_meaning() {
         assert_eq!(reply.text, format!("{reason}: in its words"));
     }
     for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"] {
-        let broken = Err(Step::Unreadable(reason.to_owned()));
+        let broken = Err(StreamStep::Unreadable(reason.to_owned()));
         assert_eq!(play(&[says("x"), call.clone(), ends(reason)]).1, broken, "{reason}");
     }
 }
@@ -211,9 +213,9 @@ fn a_known_part_that_can_not_be_read_ends_the_reading() {
         ("a call in pieces", json!({ "functionCall": { "name": "read", "willContinue": true } })),
     ] {
         let read = play(&[parts(&json!([part])), ends("STOP")]).1;
-        assert!(matches!(&read, Err(Step::Unreadable(why)) if why.contains(what)), "{what}: {read:?}");
+        assert!(matches!(&read, Err(StreamStep::Unreadable(why)) if why.contains(what)), "{what}: {read:?}");
     }
-    assert!(matches!(read(b"data: {\"candidates\n\n", 0).1, Err(Step::Unreadable(_))));
+    assert!(matches!(read(b"data: {\"candidates\n\n", 0).1, Err(StreamStep::Unreadable(_))));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What each server of Chat Completions takes of effort and of a number of tokens for thinking.
+//! Effort and number of tokens for thinking that each server of Chat Completions takes.
 //!
 //! From the pages of the servers on reasoning: OpenAI, xAI, Groq, Mistral, Ollama and vLLM have `reasoning_effort`,
 //! each with other values; OpenRouter has `reasoning`, with an effort or a number; llama.cpp passes it to the template
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::api::{Levels, NO_LEVELS, TO_HIGH, TO_XHIGH, Terms, level, note_on_effort, note_on_tokens};
 use crate::openai::levels;
 
-/// How a server is told how hard its model is to think.
+/// Field that tells a server how hard its model is to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EffortField {
     /// OpenAI's `reasoning_effort`, by its models.
@@ -28,9 +28,9 @@ pub(super) enum EffortField {
     Template,
 }
 
-/// What is sent, and what is told of it.
+/// Settings that are sent, and the notes on them.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Sent {
+pub(super) struct ChatEffort {
     /// Fields of the request.
     pub(super) fields: Map<String, Value>,
     pub(super) notes: Vec<String>,
@@ -40,9 +40,9 @@ pub(super) struct Sent {
 /// the refusal that names `/v1/responses` instead.
 const RESPONSES_ONLY: &[&str] = &["gpt-5.4", "gpt-5.5", "gpt-5.6", "gpt-6"];
 
-/// What is sent on these terms.
-pub(super) fn of(field: EffortField, terms: &Terms<'_>) -> Sent {
-    let (model, thinking, mut sent) = (terms.model, terms.thinking, Sent::default());
+/// Returns the settings to send on these terms.
+pub(super) fn of(field: EffortField, terms: &Terms<'_>) -> ChatEffort {
+    let (model, thinking, mut sent) = (terms.model, terms.thinking, ChatEffort::default());
     if field == EffortField::OpenRouter
         && let Some(tokens) = thinking.tokens
     {

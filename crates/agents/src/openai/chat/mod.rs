@@ -13,9 +13,9 @@ use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
 use super::{CHAT_ADAPTER_ID, COMPAT_ADAPTER_ID, GROK_ADAPTER_ID};
-use crate::api::{Reading, Terms, Wire, authorization, changed_names};
+use crate::api::{ReplyReader, Terms, Wire, authorization, changed_names};
 pub use server::{Picked, Server, UnknownServer, pick};
-use stream::Fold;
+use stream::ChatFold;
 
 /// Chat Completions, as one server speaks it.
 #[derive(Debug, Clone, Copy)]
@@ -25,19 +25,19 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// As OpenAI speaks it.
+    /// Returns the format as OpenAI speaks it.
     #[must_use]
     pub fn openai() -> Self {
         Self { adapter_id: CHAT_ADAPTER_ID, server: &server::OPENAI }
     }
 
-    /// As xAI speaks it.
+    /// Returns the format as xAI speaks it.
     #[must_use]
     pub fn grok() -> Self {
         Self { adapter_id: GROK_ADAPTER_ID, server: &server::XAI }
     }
 
-    /// As that server speaks it, of those that [`pick`] knows.
+    /// Returns the format as that server speaks it, of those that [`pick`] knows.
     #[must_use]
     pub fn compat(server: &'static Server) -> Self {
         Self { adapter_id: COMPAT_ADAPTER_ID, server }
@@ -73,7 +73,7 @@ impl Wire for Chat {
         request::marks_cache(self.server, terms)
     }
 
-    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
-        Box::new(Fold::new(changed_names(&turn.tools), turn.turn))
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn ReplyReader> {
+        Box::new(ChatFold::new(changed_names(&turn.tools), turn.turn))
     }
 }

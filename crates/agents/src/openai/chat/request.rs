@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 
 use super::effort;
 use super::server::{Ids, Server, Silence};
-use crate::api::parts::{Marks, Piece, pieces};
+use crate::api::parts::{PartMarks, ReplyPiece, pieces};
 use crate::api::{Terms, has_words, wire_name};
 use crate::openai::history::{arguments, in_order, told};
 
-/// How long an id of a call may be at OpenAI, which refuses longer ones; other providers give such.
+/// Longest id of a call that OpenAI accepts, in characters; other providers make longer ones.
 const ID_CHARS_MAX: usize = 40;
 
-/// What stands for the agent between results and what the operator says to them, for servers that take no message of
+/// Message of the agent that stands between results and a message of the operator, for servers that take no message of
 /// the operator's right behind a result.
 const RESULTS_READ: &str = "(I have read the results.)";
 
-/// How many letters and digits an id has where their number is given.
+/// Number of letters and digits of an id for servers that prescribe the number.
 const SHORT_ID_CHARS: usize = 9;
 
-/// The body of the request that asks for a reply on these terms.
+/// Returns the body of the request that asks for a reply on these terms.
 pub(super) fn body(server: &Server, request: &TurnRequest, terms: &Terms<'_>) -> Value {
     let mut body = json!({ "model": terms.model, "stream": true });
     if server.asks_usage {
@@ -60,8 +60,8 @@ pub(super) fn body(server: &Server, request: &TurnRequest, terms: &Terms<'_>) ->
     body
 }
 
-/// Whether what is to be cached is marked: for Claude models, behind servers that pass marks on, or where the operator
-/// says how long a cache lasts.
+/// Returns true if the content to cache is marked: for Claude models, behind servers that pass marks on, or where the
+/// operator set the cache's lifetime.
 pub(super) fn marks_cache(server: &Server, terms: &Terms<'_>) -> bool {
     terms.model.contains("claude") && (server.passes_marks || terms.caching.lasts.is_some())
 }
@@ -103,7 +103,7 @@ fn tool(spec: &ToolSpec) -> Value {
     json!({ "type": "function", "function": function })
 }
 
-/// A message; `None` if there is nothing in it.
+/// Returns a message; `None` if there is nothing in it.
 fn message(server: &Server, message: &OutgoingMessage) -> Option<Value> {
     match &message.role {
         OutgoingRole::User => has_words(&message.text).then(|| said("user", &message.text)),
@@ -116,21 +116,21 @@ fn message(server: &Server, message: &OutgoingMessage) -> Option<Value> {
     }
 }
 
-/// A turn of the agent's, with what the server wants back: fields of the message such as `reasoning_content`, and
-/// fields of its calls such as `extra_content`.
+/// Returns a turn of the agent's, with what the server wants back: fields of the message such as `reasoning_content`,
+/// and fields of its calls such as `extra_content`.
 fn turn(server: &Server, message: &OutgoingMessage) -> Option<Value> {
-    let (mut fields, mut calls) = (Marks::new(), Vec::new());
+    let (mut fields, mut calls) = (PartMarks::new(), Vec::new());
     for piece in pieces(message) {
         match piece {
             // The message has one text.
-            Piece::Text(..) => {}
-            Piece::Call(made, marks) => {
+            ReplyPiece::Text(..) => {}
+            ReplyPiece::Call(made, marks) => {
                 let mut call = call(server, made);
                 call.extend(marks);
                 calls.push(Value::Object(call));
             }
-            Piece::Whole(Value::Object(kept)) => fields.extend(kept),
-            Piece::Whole(_) => {}
+            ReplyPiece::Whole(Value::Object(kept)) => fields.extend(kept),
+            ReplyPiece::Whole(_) => {}
         }
     }
     let content = match server.silence {
@@ -139,7 +139,7 @@ fn turn(server: &Server, message: &OutgoingMessage) -> Option<Value> {
         Silence::Null => Value::Null,
         Silence::Empty => json!(""),
     };
-    let mut turn = Marks::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), content)]);
+    let mut turn = PartMarks::from_iter([("role".to_owned(), json!("assistant")), ("content".to_owned(), content)]);
     turn.extend(fields);
     if !calls.is_empty() {
         turn.insert("tool_calls".to_owned(), Value::Array(calls));
@@ -147,9 +147,9 @@ fn turn(server: &Server, message: &OutgoingMessage) -> Option<Value> {
     Some(Value::Object(turn))
 }
 
-fn call(server: &Server, made: &ToolCall) -> Marks {
+fn call(server: &Server, made: &ToolCall) -> PartMarks {
     let function = json!({ "name": wire_name(&made.name), "arguments": arguments(made) });
-    Marks::from_iter([
+    PartMarks::from_iter([
         ("id".to_owned(), json!(call_id(server, &made.call_id))),
         ("type".to_owned(), json!("function")),
         ("function".to_owned(), function),

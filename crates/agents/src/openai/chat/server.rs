@@ -1,11 +1,10 @@
-//! What differs between the servers that speak Chat Completions.
+//! Differences between the servers that speak Chat Completions.
 //!
-//! In: where a server is. Out: its row of a table. Only what a request must say differently is here. What a
-//! server may say differently is read from all of them the same way, in `stream.rs`: the forms of errors, calls
-//! without index or id, arguments that are no text, thinking under two names, counts in three places, and the
-//! end, which is `[DONE]` or the end of the stream behind a reason to stop. All take `system` as the name
-//! of the system's word, and nothing of ours asks for a certain tool, so neither has a column. Whether a key is
-//! needed is not the server's kind's to say but its address's.
+//! In: the address of a server. Out: its row of a table. Only differences in requests are here. Differences in answers
+//! are read from all servers the same way, in `stream.rs`: the forms of errors, calls without index or id, arguments
+//! that are no text, thinking under two names, counts in three places, and the end, which is `[DONE]` or the end of the
+//! stream behind a reason to stop. All take `system` as the name of the system's word, and nothing of ours asks for a
+//! certain tool, so neither has a column. The address decides if a key is needed, not the kind of server.
 //!
 //! Begin with [`pick`].
 
@@ -19,9 +18,9 @@ use super::effort::EffortField;
 pub struct Server {
     /// The word for it, behind a base URL.
     pub id: &'static str,
-    /// What a person calls it.
+    /// Name for people.
     pub name: &'static str,
-    /// Where it is if nothing else is said.
+    /// Default base URL.
     pub base_url: Option<&'static str>,
     /// The hosts that are this server; what is under them, too.
     pub(super) hosts: &'static [&'static str],
@@ -29,20 +28,20 @@ pub struct Server {
     pub(super) port: Option<u16>,
     /// The field that limits a reply.
     pub(super) limit: &'static str,
-    /// Whether counts must be asked for, and may be.
+    /// True if counts must be asked for, and may be.
     pub(super) asks_usage: bool,
-    /// Whether several calls in one turn must be asked for.
+    /// True if several calls in one turn must be asked for.
     pub(super) asks_parallel: bool,
     pub(super) silence: Silence,
     pub(super) ids: Ids,
-    /// Whether something of the agent's must stand between a result and what the operator says.
+    /// True if a message of the agent must stand between a result and a message of the operator.
     pub(super) parts_results: bool,
     pub(super) effort: EffortField,
-    /// Whether it passes marks for the cache on to Claude models, which cache nothing without.
+    /// True if it passes marks for the cache on to Claude models, which cache nothing without marks.
     pub(super) passes_marks: bool,
 }
 
-/// What stands in place of the text of a turn that only has calls.
+/// Stand-in for the text of a turn that only has calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Silence {
     /// `null`, as the reference of OpenAI has it.
@@ -51,7 +50,7 @@ pub(super) enum Silence {
     Empty,
 }
 
-/// Which ids of calls a server takes.
+/// Ids of calls that a server takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ids {
     /// All.
@@ -89,7 +88,7 @@ pub(super) const XAI: Server = Server {
     ..OPENAI
 };
 
-/// What is not known here is spoken to as the oldest servers are: by the names that all take.
+/// Settings for an unknown server: the names that all servers take, as the oldest know them.
 const GENERIC: Server = Server {
     id: "generic",
     name: "the server",
@@ -210,7 +209,7 @@ fn known() -> String {
     SERVERS.iter().map(|server| server.id).collect::<Vec<_>>().join(", ")
 }
 
-/// The server at a base URL. A fragment names its kind, as in `http://gpu:9000/v1#vllm`, and is no part of the
+/// Returns the server at a base URL. A fragment names its kind, as in `http://gpu:9000/v1#vllm`, and is no part of the
 /// address; without one it is known by its host, or on one's own machine or network by its port.
 ///
 /// # Errors
@@ -237,7 +236,7 @@ pub fn pick(base_url: &str) -> Result<Picked, UnknownServer> {
     Ok(Picked { server: SERVERS.iter().find(is_its).unwrap_or(&GENERIC), base_url })
 }
 
-/// The host of a web address, in lower case and without brackets.
+/// Returns the host of a web address, in lower case and without brackets.
 fn host(url: &str) -> Option<String> {
     let Ok(Hosts::Listed(rules)) = Hosts::only(url) else { return None };
     rules.into_iter().find_map(|rule| match rule {
@@ -246,7 +245,7 @@ fn host(url: &str) -> Option<String> {
     })
 }
 
-/// The port of a web address, if it names one.
+/// Returns the port of a web address, if it names one.
 fn port(url: &str) -> Option<u16> {
     let authority = url.split_once("://")?.1.split(['/', '?', '#']).next()?;
     authority.rsplit_once(':')?.1.parse().ok()

@@ -1,8 +1,8 @@
 //! Folds the chunks of Chat Completions into a reply, whichever server they are from.
 //!
-//! In: one event after another. Out: what each means for whoever waits, and the reply when it is whole. It is whole
-//! when a reason to stop has come and the stream is at its end; a `[DONE]` without a reason is what some servers
-//! send behind an error. A chunk that can't be read ends the reading, since text or a call would be missing.
+//! In: one event after another. Out: the meaning of each for the caller, and the reply when it is whole. It is whole
+//! when a reason to stop has come and the stream is at its end; a `[DONE]` without a reason is what some servers send
+//! behind an error. A chunk that can't be read ends the reading, since text or a call would be missing.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::{Value, json};
 
 use super::thinking::Splitter;
-use crate::api::parts::{Marks, Parts};
-use crate::api::{Reading, Step, malformed_or};
+use crate::api::parts::{PartMarks, ReplyParts};
+use crate::api::{ReplyReader, StreamStep, malformed_or};
 use crate::openai::usage::usage;
 use crate::sse;
 
@@ -32,40 +32,40 @@ const WINDOW_FULL: &[&str] = &["model_length", "model_context_window_exceeded"];
 
 /// The reply as far as it has come.
 #[derive(Debug, Default)]
-pub(super) struct Fold {
+pub(super) struct ChatFold {
     /// The tools' own names by their changed ones.
     names: BTreeMap<String, String>,
     /// The number of the turn, for the ids of calls that have none.
     turn: u32,
-    /// What is said, and what is thought within it.
+    /// Text of the reply, and the thinking within it.
     content: Splitter,
-    /// What the model said instead of an answer.
+    /// The model's text instead of an answer.
     refusal: String,
-    calls: Vec<Call>,
+    calls: Vec<PartialCall>,
     usage: Option<Usage>,
-    ending: Ending,
+    ending: FinishState,
     fills_window: bool,
     thinking: String,
-    /// What the server wants back with the message: the field that its thinking came in, and OpenRouter's parts.
+    /// Field that the thinking came in. The server wants it back with the message, and OpenRouter's parts, too.
     thinking_field: Option<&'static str>,
     details: Vec<Value>,
     extra: Option<Value>,
 }
 
 #[derive(Debug)]
-struct Call {
+struct PartialCall {
     index: Option<u64>,
     id: String,
     name: String,
     /// The JSON of the arguments so far.
     json: String,
-    /// What the server wants back with the call.
-    marks: Marks,
+    /// Fields that the server wants back with the call.
+    marks: PartMarks,
 }
 
-/// What is known of the end.
+/// State of the reply's end.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum FinishState {
     /// Nothing.
     #[default]
     Open,
@@ -75,40 +75,41 @@ enum Ending {
     Stopped(Stop),
 }
 
-impl Fold {
-    /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
+impl ChatFold {
+    /// Creates a fold to which nothing has come yet. `names` has the tools' own names by those that the request gave
+    /// them.
     pub(super) fn new(names: BTreeMap<String, String>, turn: u32) -> Self {
         Self { names, turn, content: Splitter::new(), ..Self::default() }
     }
 }
 
-impl Reading for Fold {
+impl ReplyReader for ChatFold {
     fn has_content(&self) -> bool {
         !(self.thinking.is_empty() && self.content.is_empty() && self.refusal.is_empty() && self.calls.is_empty())
     }
 
     fn is_whole(&self) -> bool {
-        self.ending != Ending::Open
+        self.ending != FinishState::Open
     }
 
     fn fills_window(&self) -> bool {
         self.fills_window
     }
 
-    fn read(&mut self, event: &sse::Event) -> Step {
+    fn read(&mut self, event: &sse::SseEvent) -> StreamStep {
         if event.event == "error" {
-            return Step::Failed(event.data.clone());
+            return StreamStep::Failed(event.data.clone());
         }
         if event.data.trim() == END {
-            let unfinished = || Step::Unreadable("the server gave no reason to stop".to_owned());
-            return if self.is_whole() { Step::Done } else { unfinished() };
+            let unfinished = || StreamStep::Unreadable("the server gave no reason to stop".to_owned());
+            return if self.is_whole() { StreamStep::Done } else { unfinished() };
         }
         let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
-            let broken = Step::Unreadable("a chunk is no JSON".to_owned());
-            return if event.event == "message" { broken } else { Step::Nothing };
+            let broken = StreamStep::Unreadable("a chunk is no JSON".to_owned());
+            return if event.event == "message" { broken } else { StreamStep::Nothing };
         };
         if let Some(error) = failure(&data) {
-            return Step::Failed(error.to_string());
+            return StreamStep::Failed(error.to_string());
         }
         self.count(&data["usage"]);
         self.count(&data["x_groq"]["usage"]);
@@ -116,7 +117,7 @@ impl Reading for Fold {
         // One was asked for.
         match choices.find(|choice| choice["index"].as_u64().unwrap_or(0) == 0) {
             Some(choice) => self.choose(choice),
-            None => Step::Nothing,
+            None => StreamStep::Nothing,
         }
     }
 
@@ -125,19 +126,19 @@ impl Reading for Fold {
         let provider_data = self.wanted_back();
         let Self { names, content, refusal, thinking, calls, usage, ending, .. } = *self;
         let count = calls.len();
-        let call = |(place, (call, id)): (usize, (Call, String))| {
+        let call = |(place, (call, id)): (usize, (PartialCall, String))| {
             // The limit can fall before a call's first argument, which then looks like a call without any.
             let is_last = place + 1 == count;
-            let is_cut = ending == Ending::Stopped(Stop::MaxTokens) && is_last && call.json.is_empty();
+            let is_cut = ending == FinishState::Stopped(Stop::MaxTokens) && is_last && call.json.is_empty();
             let name = names.get(&call.name).cloned().unwrap_or(call.name);
             malformed_or(id, name, &call.json, is_cut)
         };
         let calls: Vec<_> = calls.into_iter().zip(ids).enumerate().map(call).collect();
         let stop = match ending {
             _ if !refusal.is_empty() => Stop::Refusal,
-            Ending::Stopped(stop) => stop,
-            Ending::Open | Ending::Finished if calls.is_empty() => Stop::EndTurn,
-            Ending::Open | Ending::Finished => Stop::ToolUse,
+            FinishState::Stopped(stop) => stop,
+            FinishState::Open | FinishState::Finished if calls.is_empty() => Stop::EndTurn,
+            FinishState::Open | FinishState::Finished => Stop::ToolUse,
         };
         let content = content.finish();
         let apart = if thinking.is_empty() || content.thought.is_empty() { "" } else { "\n\n" };
@@ -147,8 +148,8 @@ impl Reading for Fold {
     }
 }
 
-impl Fold {
-    fn choose(&mut self, choice: &Value) -> Step {
+impl ChatFold {
+    fn choose(&mut self, choice: &Value) -> StreamStep {
         let delta = &choice["delta"];
         for piece in delta["tool_calls"].as_array().into_iter().flatten() {
             let place =
@@ -181,26 +182,26 @@ impl Fold {
         });
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             if GIVEN_UP.contains(&reason) {
-                return Step::Unreadable(format!("the server gave up with the reason `{reason}`"));
+                return StreamStep::Unreadable(format!("the server gave up with the reason `{reason}`"));
             }
             self.ending = ending(reason);
             self.fills_window = WINDOW_FULL.contains(&reason);
             let held = self.content.flush();
             content.said.push_str(&held.said);
             content.thought.push_str(&held.thought);
-            if self.ending == Ending::Stopped(Stop::Refusal) && self.refusal.is_empty() {
+            if self.ending == FinishState::Stopped(Stop::Refusal) && self.refusal.is_empty() {
                 "its content filter ended the reply".clone_into(&mut self.refusal);
             }
         }
         let thought = thought.unwrap_or_default().to_owned() + &content.thought;
         match content.said + refused {
-            said if !said.is_empty() => Step::Show(Delta::Text(said)),
-            _ if !thought.is_empty() => Step::Show(Delta::Thinking(thought)),
-            _ => Step::Nothing,
+            said if !said.is_empty() => StreamStep::Show(Delta::Text(said)),
+            _ if !thought.is_empty() => StreamStep::Show(Delta::Thinking(thought)),
+            _ => StreamStep::Nothing,
         }
     }
 
-    /// Takes in a piece of a call: the next of one that has begun, or the first of a new one. Its place is told.
+    /// Takes in a piece of a call: the next of one that has begun, or the first of a new one. Its place is returned.
     fn call(&mut self, index: Option<u64>, id: &str, function: &Value) -> usize {
         let name = function["name"].as_str().unwrap_or_default();
         let json = match &function["arguments"] {
@@ -222,7 +223,7 @@ impl Fold {
             }
             None => {
                 let (id, name) = (id.to_owned(), name.to_owned());
-                self.calls.push(Call { index, id, name, json, marks: Marks::new() });
+                self.calls.push(PartialCall { index, id, name, json, marks: PartMarks::new() });
                 self.calls.len() - 1
             }
         }
@@ -249,9 +250,10 @@ impl Fold {
         }
     }
 
-    /// The message's fields, then its calls. Where there are parts with signatures, the plain text says nothing more.
+    /// Returns the message's fields, then its calls. Where there are parts with signatures, the plain text says nothing
+    /// more.
     fn wanted_back(&self) -> Option<Value> {
-        let mut parts = Parts::default();
+        let mut parts = ReplyParts::default();
         match self.thinking_field {
             _ if !self.details.is_empty() => parts.whole(json!({ "reasoning_details": self.details })),
             Some(field) => parts.whole(json!({ field: self.thinking })),
@@ -266,7 +268,7 @@ impl Fold {
         parts.kept()
     }
 
-    /// The ids of the calls: their own, or where there is none, or the same twice, one made of their place.
+    /// Returns the ids of the calls: their own, or where there is none, or the same twice, one made of their place.
     fn ids(&self) -> Vec<String> {
         let mut ids: Vec<String> = Vec::with_capacity(self.calls.len());
         for (place, call) in (1..).zip(&self.calls) {
@@ -282,10 +284,10 @@ impl Fold {
     }
 }
 
-impl Call {
-    /// Whether a piece is a part of this call. The format has an index in every piece, and id and name in the
-    /// first. Servers leave the index out or give every call the same, leave the id out, or repeat id and name in
-    /// every piece.
+impl PartialCall {
+    /// Returns true if a piece is a part of this call. The format has an index in every piece, and id and name in the
+    /// first. Servers leave the index out or give every call the same, leave the id out, or repeat id and name in every
+    /// piece.
     fn goes_on(&self, index: Option<u64>, id: &str, name: &str, json: &str) -> bool {
         if index.is_some() && index != self.index {
             return false;
@@ -301,7 +303,7 @@ impl Call {
     }
 }
 
-/// The error that a chunk is or has, in any of its forms.
+/// Returns the error that a chunk is or has, in any of its forms.
 fn failure(data: &Value) -> Option<Value> {
     let errors = [&data["error"], &data["choices"][0]["error"], &data["x_groq"]["error"]];
     if let Some(error) = errors.into_iter().find(|error| !error.is_null()) {
@@ -310,7 +312,7 @@ fn failure(data: &Value) -> Option<Value> {
     (data["object"] == "error").then(|| data.clone())
 }
 
-/// The text of a delta: a text, or as Mistral has it a list of parts.
+/// Returns the text of a delta: a text, or as Mistral has it a list of parts.
 fn said(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -319,13 +321,13 @@ fn said(content: &Value) -> String {
     }
 }
 
-/// Why the reply ended.
-fn ending(reason: &str) -> Ending {
+/// Returns the end that a reason to stop stands for.
+fn ending(reason: &str) -> FinishState {
     match reason {
-        "length" => Ending::Stopped(Stop::MaxTokens),
-        _ if WINDOW_FULL.contains(&reason) => Ending::Stopped(Stop::MaxTokens),
-        "content_filter" => Ending::Stopped(Stop::Refusal),
-        _ => Ending::Finished,
+        "length" => FinishState::Stopped(Stop::MaxTokens),
+        _ if WINDOW_FULL.contains(&reason) => FinishState::Stopped(Stop::MaxTokens),
+        "content_filter" => FinishState::Stopped(Stop::Refusal),
+        _ => FinishState::Finished,
     }
 }
 

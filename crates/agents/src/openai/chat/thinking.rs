@@ -1,7 +1,7 @@
-//! Tells what a model thinks from what it says, where a server leaves both in the content of a reply.
+//! Separates a model's thinking from its text, where a server leaves both in the content of a reply.
 //!
-//! In: the content, in whatever pieces it came. Out: what is said and what is thought, the same however the content
-//! was cut. Thinking stands between two marks, of which every family of models has its own ([`BLOCKS`]). An opening
+//! In: the content, in whatever pieces it came. Out: the text and the thinking, the same however the content was cut.
+//! Thinking stands between two marks, of which every family of models has its own ([`THINKING_MARKS`]). An opening
 //! counts only where the reply begins, behind white space, or right behind other thinking: anywhere else it is text
 //! that somebody wrote about it. Text without marks is never changed.
 //!
@@ -9,119 +9,119 @@
 
 /// Marks of thinking.
 #[derive(Debug, PartialEq, Eq)]
-struct Block {
+struct ThinkingMarks {
     opening: &'static str,
     /// The first that comes ends it.
     closings: &'static [&'static str],
-    /// Whether templates of models put the opening into the prompt, so that a reply may have the closing alone.
+    /// True if templates of models put the opening into the prompt, so that a reply may have the closing alone.
     may_be_open: bool,
 }
 
 /// The marks that the reasoning parsers of vLLM, SGLang and llama.cpp and the defaults of Open WebUI know. Templates
 /// open the thinking of `<think>` (DeepSeek R1, Qwen 3 Thinking, `MiniMax` M2), Seed-OSS, `LongCat`, Kimi, Command A
 /// and Apertus themselves.
-const BLOCKS: &[Block] = &[
-    Block { opening: "<think>", closings: &["</think>"], may_be_open: true },
-    Block { opening: "<thinking>", closings: &["</thinking>"], may_be_open: false },
+const THINKING_MARKS: &[ThinkingMarks] = &[
+    ThinkingMarks { opening: "<think>", closings: &["</think>"], may_be_open: true },
+    ThinkingMarks { opening: "<thinking>", closings: &["</thinking>"], may_be_open: false },
     // EXAONE Deep.
-    Block { opening: "<thought>", closings: &["</thought>"], may_be_open: false },
-    Block { opening: "<reasoning>", closings: &["</reasoning>"], may_be_open: false },
-    Block { opening: "<reason>", closings: &["</reason>"], may_be_open: false },
+    ThinkingMarks { opening: "<thought>", closings: &["</thought>"], may_be_open: false },
+    ThinkingMarks { opening: "<reasoning>", closings: &["</reasoning>"], may_be_open: false },
+    ThinkingMarks { opening: "<reason>", closings: &["</reason>"], may_be_open: false },
     // Seed-OSS.
-    Block { opening: "<seed:think>", closings: &["</seed:think>"], may_be_open: true },
+    ThinkingMarks { opening: "<seed:think>", closings: &["</seed:think>"], may_be_open: true },
     // LongCat Flash Thinking.
-    Block { opening: "<longcat_think>", closings: &["</longcat_think>"], may_be_open: true },
+    ThinkingMarks { opening: "<longcat_think>", closings: &["</longcat_think>"], may_be_open: true },
     // Magistral.
-    Block { opening: "[THINK]", closings: &["[/THINK]"], may_be_open: false },
+    ThinkingMarks { opening: "[THINK]", closings: &["[/THINK]"], may_be_open: false },
     // Kimi.
-    Block { opening: "◁think▷", closings: &["◁/think▷"], may_be_open: true },
+    ThinkingMarks { opening: "◁think▷", closings: &["◁/think▷"], may_be_open: true },
     // OpenThinker, Sky-T1.
-    Block { opening: "<|begin_of_thought|>", closings: &["<|end_of_thought|>"], may_be_open: false },
+    ThinkingMarks { opening: "<|begin_of_thought|>", closings: &["<|end_of_thought|>"], may_be_open: false },
     // Command R7B, Command A Reasoning.
-    Block { opening: "<|START_THINKING|>", closings: &["<|END_THINKING|>"], may_be_open: true },
+    ThinkingMarks { opening: "<|START_THINKING|>", closings: &["<|END_THINKING|>"], may_be_open: true },
     // Apertus.
-    Block { opening: "<|inner_prefix|>", closings: &["<|inner_suffix|>"], may_be_open: true },
+    ThinkingMarks { opening: "<|inner_prefix|>", closings: &["<|inner_suffix|>"], may_be_open: true },
     // Gemma 4.
-    Block { opening: "<|channel>thought", closings: &["<channel|>"], may_be_open: false },
+    ThinkingMarks { opening: "<|channel>thought", closings: &["<channel|>"], may_be_open: false },
     // The harmony format of gpt-oss, in which every message names its channel. Some replies lack the end of it.
-    Block {
+    ThinkingMarks {
         opening: "<|channel|>analysis<|message|>",
         closings: &["<|end|>", "<|return|>", "<|start|>assistant", "<|channel|>final<|message|>"],
         may_be_open: false,
     },
 ];
 
-/// What stands around an answer in formats that mark that too, and is no part of it.
-const FRAMES: &[Frame] = &[
-    Frame { opening: "<|start|>assistant", closings: &[] },
-    Frame { opening: "<|channel|>final<|message|>", closings: &["<|end|>", "<|return|>"] },
+/// Marks around an answer, in formats that mark it too; they are no part of it.
+const ANSWER_MARKS: &[AnswerMarks] = &[
+    AnswerMarks { opening: "<|start|>assistant", closings: &[] },
+    AnswerMarks { opening: "<|channel|>final<|message|>", closings: &["<|end|>", "<|return|>"] },
     // What gpt-oss says to its user before it calls a tool.
-    Frame { opening: "<|channel|>commentary<|message|>", closings: &["<|end|>", "<|return|>"] },
-    Frame { opening: "<|START_RESPONSE|>", closings: &["<|END_RESPONSE|>"] },
-    Frame { opening: "<|begin_of_solution|>", closings: &["<|end_of_solution|>"] },
+    AnswerMarks { opening: "<|channel|>commentary<|message|>", closings: &["<|end|>", "<|return|>"] },
+    AnswerMarks { opening: "<|START_RESPONSE|>", closings: &["<|END_RESPONSE|>"] },
+    AnswerMarks { opening: "<|begin_of_solution|>", closings: &["<|end_of_solution|>"] },
 ];
 
 /// Marks of an answer.
 #[derive(Debug, PartialEq, Eq)]
-struct Frame {
+struct AnswerMarks {
     opening: &'static str,
     /// The first that comes ends the answer. Without any, the frame is a mark that stands before another.
     closings: &'static [&'static str],
 }
 
-/// What stands between two pieces of text, or of thinking, that a mark parts.
+/// Separator of two pieces of text, or of thinking, that a mark parts.
 const BETWEEN: &str = "\n\n";
 
-/// How much white space may stand before a mark, and how much of a run of backticks is read as one, in bytes: what
-/// can't be told yet is read again with each piece.
+/// Most white space before a mark, and longest part of a run of backticks that is read as one, in bytes: undecided text
+/// is read again with each piece.
 const HELD_BYTES_MAX: usize = 4096;
 
 /// Splits the content of one reply. Each byte is looked at once, apart from those of marks.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
-    place: Place,
-    /// What came and can't be told yet: it may be white space before a mark, or a part of one.
+    place: SplitState,
+    /// Text that can't be judged yet: it may be white space before a mark, or a part of one.
     held: String,
-    /// Whether a mark was taken out, so that white space behind it belongs to nothing.
+    /// True if a mark was taken out, so that white space behind it belongs to nothing.
     is_marked: bool,
-    /// Whether the reply's own text may still turn out to be thinking whose opening the prompt had.
+    /// True if the reply's own text may still turn out to be thinking whose opening the prompt had.
     may_be_open: bool,
-    code: Code,
-    parts: Parts,
-    shown: Parts,
+    code: CodeState,
+    parts: SplitContent,
+    shown: SplitContent,
 }
 
-/// What a piece of content is, or all of it.
+/// Text and thinking of a piece of content, or of all of it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Parts {
-    /// What is said.
+pub(super) struct SplitContent {
+    /// The text.
     pub(super) said: String,
-    /// What is thought.
+    /// The thinking.
     pub(super) thought: String,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-enum Place {
-    /// Where an opening counts, and nothing else has come yet.
+enum SplitState {
+    /// At a place that an opening counts in, before anything else has come.
     #[default]
     Opening,
     /// In thinking that one of these ends.
-    Thinking { closings: &'static [&'static str], passed: Passed },
+    Thinking { closings: &'static [&'static str], passed: PassedClosings },
     /// In text, which one of these ends.
     Saying { closings: &'static [&'static str] },
 }
 
 /// Closings that were passed over because they stood in code, each as its place in the thinking and its length.
 #[derive(Debug, Default, Clone, Copy)]
-struct Passed {
+struct PassedClosings {
     /// In code that is still open.
     open: Option<(usize, usize)>,
     /// In a line that ended within code: what looked like code was a quote that is none.
     unended: Option<(usize, usize)>,
 }
 
-/// What a mark that was searched for is.
-enum Found<T> {
+/// Result of a search for a mark.
+enum MarkMatch<T> {
     /// Nothing here.
     No,
     /// Perhaps one, of which more must come.
@@ -131,35 +131,35 @@ enum Found<T> {
 }
 
 impl Splitter {
-    /// Nothing has come yet.
+    /// Creates a splitter to which nothing has come yet.
     pub(super) fn new() -> Self {
         Self { may_be_open: true, ..Self::default() }
     }
 
-    /// Whether nothing has come.
+    /// Returns true if nothing has come.
     pub(super) fn is_empty(&self) -> bool {
-        self.held.is_empty() && self.parts == Parts::default() && !self.is_marked
+        self.held.is_empty() && self.parts == SplitContent::default() && !self.is_marked
     }
 
     /// Takes in the next piece. Returns what can be shown of all that came, which is for display only: text that is
     /// known as thinking by its closing alone has been shown as text by then.
-    pub(super) fn push(&mut self, piece: &str) -> Parts {
+    pub(super) fn push(&mut self, piece: &str) -> SplitContent {
         self.held.push_str(piece);
         self.read(false);
         std::mem::take(&mut self.shown)
     }
 
     /// Takes note that no more is expected. Returns what was held back and can be shown now.
-    pub(super) fn flush(&mut self) -> Parts {
+    pub(super) fn flush(&mut self) -> SplitContent {
         self.read(true);
         std::mem::take(&mut self.shown)
     }
 
-    /// All that is said and all that is thought.
-    pub(super) fn finish(mut self) -> Parts {
+    /// Returns the whole text and the whole thinking.
+    pub(super) fn finish(mut self) -> SplitContent {
         self.read(true);
         // If nothing else ended the thinking, a closing in code that itself never ended did.
-        if let Place::Thinking { passed, .. } = self.place
+        if let SplitState::Thinking { passed, .. } = self.place
             && let Some((from, length)) = passed.unended.or(passed.open)
         {
             let rest = self.parts.thought.split_off(from);
@@ -174,9 +174,9 @@ impl Splitter {
         let mut rest = held.as_str();
         while !rest.is_empty() {
             let taken = match self.place {
-                Place::Opening => self.open(rest, is_end),
-                Place::Thinking { closings, passed } => self.think(rest, is_end, closings, passed),
-                Place::Saying { closings } => self.say(rest, is_end, closings),
+                SplitState::Opening => self.open(rest, is_end),
+                SplitState::Thinking { closings, passed } => self.think(rest, is_end, closings, passed),
+                SplitState::Saying { closings } => self.say(rest, is_end, closings),
             };
             let Some(taken) = taken else { break };
             rest = &rest[taken..];
@@ -189,24 +189,24 @@ impl Splitter {
     fn open(&mut self, rest: &str, is_end: bool) -> Option<usize> {
         let begun = rest.trim_start();
         let blank = rest.len() - begun.len();
-        let blocks = BLOCKS.iter().map(|block| (block.opening, Ok(block)));
-        let frames = FRAMES.iter().map(|frame| (frame.opening, Err(frame)));
-        let found = if blank < HELD_BYTES_MAX { find(begun, blocks.chain(frames), is_end) } else { Found::No };
-        self.code = Code::default();
+        let blocks = THINKING_MARKS.iter().map(|block| (block.opening, Ok(block)));
+        let frames = ANSWER_MARKS.iter().map(|frame| (frame.opening, Err(frame)));
+        let found = if blank < HELD_BYTES_MAX { find(begun, blocks.chain(frames), is_end) } else { MarkMatch::No };
+        self.code = CodeState::default();
         match found {
-            Found::Perhaps => None,
-            Found::No if begun.is_empty() && !is_end && blank < HELD_BYTES_MAX => None,
-            Found::Yes(mark, length) => {
+            MarkMatch::Perhaps => None,
+            MarkMatch::No if begun.is_empty() && !is_end && blank < HELD_BYTES_MAX => None,
+            MarkMatch::Yes(mark, length) => {
                 (self.is_marked, self.may_be_open) = (true, false);
                 self.place = match mark {
-                    Ok(block) => Place::Thinking { closings: block.closings, passed: Passed::default() },
-                    Err(Frame { closings: [], .. }) => Place::Opening,
-                    Err(frame) => Place::Saying { closings: frame.closings },
+                    Ok(block) => SplitState::Thinking { closings: block.closings, passed: PassedClosings::default() },
+                    Err(AnswerMarks { closings: [], .. }) => SplitState::Opening,
+                    Err(frame) => SplitState::Saying { closings: frame.closings },
                 };
                 Some(blank + length)
             }
-            Found::No => {
-                self.place = Place::Saying { closings: &[] };
+            MarkMatch::No => {
+                self.place = SplitState::Saying { closings: &[] };
                 // White space is text only where nothing was taken out before it.
                 Some(if self.is_marked { blank } else { self.text(&rest[..blank]) })
             }
@@ -219,21 +219,21 @@ impl Splitter {
         rest: &str,
         is_end: bool,
         closings: &'static [&'static str],
-        mut passed: Passed,
+        mut passed: PassedClosings,
     ) -> Option<usize> {
         let length = match find(rest, closings.iter().map(|closing| (*closing, *closing)), is_end) {
-            Found::Perhaps => return None,
-            Found::Yes(closing, length) if !self.code.is_open() => {
-                self.place = Place::Opening;
+            MarkMatch::Perhaps => return None,
+            MarkMatch::Yes(closing, length) if !self.code.is_open() => {
+                self.place = SplitState::Opening;
                 // A mark that also opens an answer is read again as such.
-                return Some(if FRAMES.iter().any(|frame| frame.opening == closing) { 0 } else { length });
+                return Some(if ANSWER_MARKS.iter().any(|frame| frame.opening == closing) { 0 } else { length });
             }
-            Found::Yes(_, length) => {
+            MarkMatch::Yes(_, length) => {
                 passed.open = passed.open.or(Some((self.parts.thought.len(), length)));
                 self.code.is_line_start = false;
                 length
             }
-            Found::No => {
+            MarkMatch::No => {
                 let length = self.code.step(rest, is_end)?;
                 if !self.code.is_open() {
                     let passed_last = passed.open.take();
@@ -244,36 +244,36 @@ impl Splitter {
                 length
             }
         };
-        self.place = Place::Thinking { closings, passed };
+        self.place = SplitState::Thinking { closings, passed };
         Some(self.thinking(&rest[..length]))
     }
 
     /// Takes text up to the next place where it may end, or a mark that ends it.
     fn say(&mut self, rest: &str, is_end: bool, closings: &'static [&'static str]) -> Option<usize> {
         match find(rest, closings.iter().map(|closing| (*closing, ())), is_end) {
-            Found::Perhaps => return None,
-            Found::Yes((), length) if !self.code.is_open() => {
-                self.place = Place::Opening;
+            MarkMatch::Perhaps => return None,
+            MarkMatch::Yes((), length) if !self.code.is_open() => {
+                self.place = SplitState::Opening;
                 return Some(length);
             }
-            Found::Yes(..) | Found::No => {}
+            MarkMatch::Yes(..) | MarkMatch::No => {}
         }
         if self.may_be_open && !self.code.is_open() {
-            let open = || BLOCKS.iter().filter(|block| block.may_be_open);
+            let open = || THINKING_MARKS.iter().filter(|block| block.may_be_open);
             let openings = open().map(|block| (block.opening, false));
             let closings = open().flat_map(|block| block.closings).map(|closing| (*closing, true));
             match find(rest, openings.chain(closings), is_end) {
-                Found::Perhaps => return None,
+                MarkMatch::Perhaps => return None,
                 // Who writes an opening behind other text writes about it, and about the closing too.
-                Found::Yes(false, _) => self.may_be_open = false,
-                Found::Yes(true, length) if rest.len() == length && !is_end => return None,
-                Found::Yes(true, length) if !is_word(&self.parts.said, &rest[length..]) => {
+                MarkMatch::Yes(false, _) => self.may_be_open = false,
+                MarkMatch::Yes(true, length) if rest.len() == length && !is_end => return None,
+                MarkMatch::Yes(true, length) if !is_word(&self.parts.said, &rest[length..]) => {
                     (self.is_marked, self.may_be_open) = (true, false);
                     self.parts.thought = std::mem::take(&mut self.parts.said);
-                    self.place = Place::Opening;
+                    self.place = SplitState::Opening;
                     return Some(length);
                 }
-                Found::Yes(..) | Found::No => {}
+                MarkMatch::Yes(..) | MarkMatch::No => {}
             }
         }
         self.code.step(rest, is_end).map(|length| self.text(&rest[..length]))
@@ -304,25 +304,25 @@ fn say(text: &mut String, more: &str, begins: bool) {
     text.push_str(more);
 }
 
-/// The mark with which a text begins. Letters may have either case, as some templates have `<Thought>`.
-fn find<T>(rest: &str, marks: impl Iterator<Item = (&'static str, T)>, is_end: bool) -> Found<T> {
-    let mut found = Found::No;
+/// Returns the mark with which a text begins. Letters may have either case, as some templates have `<Thought>`.
+fn find<T>(rest: &str, marks: impl Iterator<Item = (&'static str, T)>, is_end: bool) -> MarkMatch<T> {
+    let mut found = MarkMatch::No;
     for (mark, which) in marks {
         let common = mark.len().min(rest.len());
         if !rest.as_bytes()[..common].eq_ignore_ascii_case(&mark.as_bytes()[..common]) {
             continue;
         }
         if common == mark.len() {
-            return Found::Yes(which, common);
+            return MarkMatch::Yes(which, common);
         }
         if !is_end && common > 0 {
-            found = Found::Perhaps;
+            found = MarkMatch::Perhaps;
         }
     }
     found
 }
 
-/// Whether a closing mark between these two is a word of a sentence, or is quoted, and so is written about.
+/// Returns true if a closing mark between these two is a word of a sentence, or is quoted: then the text is about it.
 fn is_word(before: &str, behind: &str) -> bool {
     let (before, behind) = (before.chars().next_back(), behind.chars().next());
     let is_quote = |c: Option<char>| c.is_some_and(|c| "'\"`“”‘’«»„".contains(c));
@@ -330,37 +330,37 @@ fn is_word(before: &str, behind: &str) -> bool {
     is_quote(before) || is_quote(behind) || (matches!(before, Some(' ' | '\t')) && !ends_line)
 }
 
-/// Whether a text, as far as it was read, ends in code.
+/// Tells if a text, as far as it was read, ends in code.
 #[derive(Debug, Clone, Copy)]
-struct Code {
-    /// Whether nothing was read yet.
+struct CodeState {
+    /// True if nothing was read yet.
     is_first: bool,
-    /// Whether the line has had only white space so far.
+    /// True if the line has had only white space so far.
     is_line_start: bool,
     /// The open fence.
-    fence: Option<Fence>,
+    fence: Option<ReplyFence>,
     /// The fence that ends with this line, unless something else stands in it.
-    ending: Option<Fence>,
-    /// How many backticks opened code within the line.
+    ending: Option<ReplyFence>,
+    /// Number of backticks that opened code within the line.
     inline: Option<usize>,
 }
 
-/// What opened a fence.
+/// Opening of a fence.
 #[derive(Debug, Clone, Copy)]
-struct Fence {
+struct ReplyFence {
     mark: u8,
     length: usize,
-    /// Whether the line that opened it goes on: more backticks there mean that it is code within the line.
+    /// True if the line that opened it goes on: more backticks there mean that it is code within the line.
     is_new: bool,
 }
 
-impl Default for Code {
+impl Default for CodeState {
     fn default() -> Self {
         Self { is_first: true, is_line_start: true, fence: None, ending: None, inline: None }
     }
 }
 
-impl Code {
+impl CodeState {
     fn is_open(&self) -> bool {
         self.fence.is_some() || self.inline.is_some()
     }
@@ -410,7 +410,7 @@ impl Code {
             }
             (None, Some(opened)) if mark == b'`' && length == opened => self.inline = None,
             (Some(_), _) | (None, Some(_)) => {}
-            (None, None) if heads_line && length >= 3 => self.fence = Some(Fence { mark, length, is_new: true }),
+            (None, None) if heads_line && length >= 3 => self.fence = Some(ReplyFence { mark, length, is_new: true }),
             (None, None) if mark == b'`' => self.inline = Some(length),
             (None, None) => {}
         }

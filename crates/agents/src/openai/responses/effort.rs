@@ -1,23 +1,23 @@
-//! What is sent of effort over the Responses API: `reasoning.effort`, with a summary of what is thought, since nothing
-//! else of it is shown. The API takes no number of tokens.
+//! Effort over the Responses API: `reasoning.effort`, with a summary of the thinking, since the API shows nothing else
+//! of it. The API takes no number of tokens.
 
 use crate::api::{Terms, level, note_on_effort, note_on_tokens};
 use crate::openai::levels;
 
-/// What is sent, and what is told of it.
+/// Settings that are sent, and the notes on them.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Sent {
+pub(super) struct ResponsesEffort {
     pub(super) effort: Option<&'static str>,
     pub(super) notes: Vec<String>,
 }
 
-/// What is sent on these terms.
-pub(super) fn of(terms: &Terms<'_>) -> Sent {
+/// Returns the settings to send on these terms.
+pub(super) fn of(terms: &Terms<'_>) -> ResponsesEffort {
     let (model, thinking) = (terms.model, terms.thinking);
     let effort = thinking.effort.and_then(|effort| level(levels::of(model), effort));
     let told = thinking.effort.and_then(|asked| note_on_effort(model, asked, effort));
     let tokens = thinking.tokens.map(|_| note_on_tokens(model));
-    Sent { effort, notes: told.into_iter().chain(tokens).collect() }
+    ResponsesEffort { effort, notes: told.into_iter().chain(tokens).collect() }
 }
 
 #[cfg(test)]

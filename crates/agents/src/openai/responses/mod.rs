@@ -11,9 +11,9 @@ use adjutant_ports::TurnRequest;
 use serde_json::Value;
 
 use super::ADAPTER_ID;
-use crate::api::{Reading, Terms, Wire, authorization, changed_names};
+use crate::api::{ReplyReader, Terms, Wire, authorization, changed_names};
 pub(super) use model::thinks;
-use stream::Fold;
+use stream::ResponsesFold;
 
 /// The Responses API.
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,7 +44,7 @@ impl Wire for Responses {
         effort::of(terms).notes
     }
 
-    fn reading(&self, turn: &TurnRequest) -> Box<dyn Reading> {
-        Box::new(Fold::new(changed_names(&turn.tools)))
+    fn reading(&self, turn: &TurnRequest) -> Box<dyn ReplyReader> {
+        Box::new(ResponsesFold::new(changed_names(&turn.tools)))
     }
 }

@@ -1,10 +1,10 @@
-//! What a model's name says of what it takes.
+//! Facts that a model's name tells of what it takes.
 
 /// Beginnings of the names of OpenAI's models that don't think: from its list of models.
 const PLAIN: &[&str] = &["gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat", "gpt-5.1-chat", "gpt-5.2-chat"];
 
-/// Whether a model's thinking may be asked for: others refuse a request that does ("Encrypted content is not supported
-/// with this model"). A name that is not known is taken for a newer one, and those think.
+/// Returns true if a model's thinking may be asked for: others refuse such a request ("Encrypted content is not
+/// supported with this model"). A name that is not known is taken for a newer one, and those think.
 pub(in crate::openai) fn thinks(model: &str) -> bool {
     // A fine-tuned model has its base behind `ft:`.
     let name = model.strip_prefix("ft:").unwrap_or(model);

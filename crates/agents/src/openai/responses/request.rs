@@ -8,14 +8,14 @@ use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
 use super::{effort, model};
-use crate::api::parts::{Marks, Piece, pieces, without_loose_end};
+use crate::api::parts::{PartMarks, ReplyPiece, pieces, without_loose_end};
 use crate::api::{Terms, has_words, wire_name};
 use crate::openai::history::{arguments, in_order, told};
 
-/// The body of the request that asks for a reply on these terms.
+/// Returns the body of the request that asks for a reply on these terms.
 ///
-/// Nothing is stored at the provider. The cache is found by the key together with the prompt's beginning, so
-/// that runs with the same orders share what they have in common; it says nothing that the orders don't.
+/// Nothing is stored at the provider. The cache is found by the key together with the prompt's beginning, so that runs
+/// with the same orders share what they have in common; it says nothing that the orders don't.
 pub(super) fn body(request: &TurnRequest, terms: &Terms<'_>) -> Value {
     let model = terms.model;
     let mut body = json!({
@@ -58,16 +58,17 @@ fn tool(spec: &ToolSpec) -> Value {
     })
 }
 
-/// The items of a message. Thinking comes back as it came. What is said and called carries no id of the provider's:
-/// one that has an id is only taken together with the thinking that led to it, which may be another model's.
+/// Returns the items of a message. Thinking comes back as it came. What is said and called carries no id of the
+/// provider's: one that has an id is only taken together with the thinking that led to it, which may be another
+/// model's.
 fn items(message: &OutgoingMessage) -> Vec<Value> {
     match &message.role {
-        OutgoingRole::User => said("user", &message.text, Marks::new()).into_iter().collect(),
+        OutgoingRole::User => said("user", &message.text, PartMarks::new()).into_iter().collect(),
         OutgoingRole::Assistant => {
             let item = |piece| match piece {
-                Piece::Text(text, marks) => said("assistant", text, marks),
-                Piece::Call(made, _) => Some(call(made)),
-                Piece::Whole(item) => Some(item),
+                ReplyPiece::Text(text, marks) => said("assistant", text, marks),
+                ReplyPiece::Call(made, _) => Some(call(made)),
+                ReplyPiece::Whole(item) => Some(item),
             };
             without_loose_end(pieces(message)).into_iter().filter_map(item).collect()
         }
@@ -79,7 +80,7 @@ fn items(message: &OutgoingMessage) -> Vec<Value> {
     }
 }
 
-fn said(role: &str, text: &str, marks: Marks) -> Option<Value> {
+fn said(role: &str, text: &str, marks: PartMarks) -> Option<Value> {
     let mut item = json!({ "type": "message", "role": role, "content": text });
     for (name, mark) in marks {
         item[name] = mark;

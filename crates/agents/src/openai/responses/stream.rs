@@ -1,25 +1,25 @@
 //! Folds the events of the Responses API into a reply.
 //!
-//! In: one event after another. Out: what each means for whoever waits, and the reply when it is whole. Events and
-//! items of a kind that this version does not know are skipped; one that it knows and can't read ends the
-//! reading, since text or a call would be missing. Where an item comes again as a whole, that counts.
+//! In: one event after another. Out: the meaning of each for the caller, and the reply when it is whole. Events and
+//! items of a kind that this version does not know are skipped; one that it knows and can't read ends the reading,
+//! since text or a call would be missing. Where an item comes again as a whole, that counts.
 
 use std::collections::BTreeMap;
 
 use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::{Value, json};
 
-use crate::api::parts::{Marks, Parts};
-use crate::api::{Reading, Step, malformed_or};
+use crate::api::parts::{PartMarks, ReplyParts};
+use crate::api::{ReplyReader, StreamStep, malformed_or};
 use crate::openai::usage::usage;
 use crate::sse;
 
-/// What stands between two messages of one reply: lines of both are read by themselves.
+/// Separator of two messages of one reply: lines of both are read by themselves.
 const BETWEEN: &str = "\n\n";
 
 /// The reply as far as it has come.
 #[derive(Debug, Default)]
-pub(super) struct Fold {
+pub(super) struct ResponsesFold {
     /// The tools' own names by their changed ones.
     names: BTreeMap<String, String>,
     /// By their index: the items of a reply may arrive side by side.
@@ -28,7 +28,7 @@ pub(super) struct Fold {
     places: BTreeMap<String, u64>,
     /// The index of the message that was shown last.
     shown: Option<u64>,
-    /// What the model said instead of an answer.
+    /// The model's text instead of an answer.
     refusal: String,
     usage: Option<Usage>,
     stop: Option<Stop>,
@@ -37,7 +37,7 @@ pub(super) struct Fold {
 #[derive(Debug)]
 enum Item {
     /// A message, and what the provider wants back with it.
-    Text(String, Marks),
+    Text(String, PartMarks),
     Call {
         id: String,
         name: String,
@@ -50,26 +50,27 @@ enum Item {
     Other,
 }
 
-impl Fold {
-    /// Nothing has come yet. `names` has the tools' own names by those that the request gave them.
+impl ResponsesFold {
+    /// Creates a fold to which nothing has come yet. `names` has the tools' own names by those that the request gave
+    /// them.
     pub(super) fn new(names: BTreeMap<String, String>) -> Self {
         Self { names, ..Self::default() }
     }
 }
 
-impl Reading for Fold {
+impl ReplyReader for ResponsesFold {
     fn has_content(&self) -> bool {
         !self.items.is_empty()
     }
 
-    fn read(&mut self, event: &sse::Event) -> Step {
+    fn read(&mut self, event: &sse::SseEvent) -> StreamStep {
         let Ok(data) = serde_json::from_str::<Value>(&event.data) else {
             return match event.event.as_str() {
-                "error" => Step::Failed(event.data.clone()),
+                "error" => StreamStep::Failed(event.data.clone()),
                 // Some servers end this format as they end the older one.
-                "message" if event.data.trim() == "[DONE]" => Step::Nothing,
+                "message" if event.data.trim() == "[DONE]" => StreamStep::Nothing,
                 name if name == "message" || name.starts_with("response.") => unreadable("no JSON", name),
-                _ => Step::Nothing,
+                _ => StreamStep::Nothing,
             };
         };
         let kind = data["type"].as_str().unwrap_or(&event.event);
@@ -97,20 +98,20 @@ impl Reading for Fold {
                 shown(Delta::Thinking, data["delta"].as_str().unwrap_or_default().to_owned())
             }
             "response.completed" | "response.incomplete" => self.end(kind, &data["response"]),
-            "response.failed" => Step::Failed(json!({ "error": data["response"]["error"] }).to_string()),
+            "response.failed" => StreamStep::Failed(json!({ "error": data["response"]["error"] }).to_string()),
             // The event is the error, or has it.
-            "error" if data["error"].is_object() => Step::Failed(json!({ "error": data["error"] }).to_string()),
+            "error" if data["error"].is_object() => StreamStep::Failed(json!({ "error": data["error"] }).to_string()),
             "error" => {
-                Step::Failed(json!({ "error": { "code": data["code"], "message": data["message"] } }).to_string())
+                StreamStep::Failed(json!({ "error": { "code": data["code"], "message": data["message"] } }).to_string())
             }
-            _ => Step::Nothing,
+            _ => StreamStep::Nothing,
         }
     }
 
     fn finish(self: Box<Self>) -> Reply {
         let Self { names, items, refusal, usage, stop, .. } = *self;
         let (mut text, mut thinking) = (String::new(), String::new());
-        let (mut calls, mut parts) = (Vec::new(), Parts::default());
+        let (mut calls, mut parts) = (Vec::new(), ReplyParts::default());
         let last = items.keys().next_back().copied();
         for (index, item) in items {
             match item {
@@ -124,7 +125,7 @@ impl Reading for Fold {
                     // without any.
                     let is_cut = stop == Some(Stop::MaxTokens) && last == Some(index) && json.is_empty();
                     let name = names.get(&name).cloned().unwrap_or(name);
-                    parts.call(calls.len(), Marks::new());
+                    parts.call(calls.len(), PartMarks::new());
                     calls.push(malformed_or(id, name, &json, is_cut));
                 }
                 Item::Thinking(item) => {
@@ -151,9 +152,9 @@ impl Reading for Fold {
     }
 }
 
-impl Fold {
-    /// The index of the item that an event is about: the event's own, else that of the id in it. An item that comes
-    /// without an index has the next one.
+impl ResponsesFold {
+    /// Returns the index of the item that an event is about: the event's own, else that of the id in it. An item that
+    /// comes without an index has the next one.
     fn place(&mut self, data: &Value) -> Option<u64> {
         let item = &data["item"];
         let ids = [&data["item_id"], &item["id"], &item["call_id"]].into_iter().filter_map(Value::as_str);
@@ -169,7 +170,7 @@ impl Fold {
     }
 
     /// Takes in an item, as far as it is there: its beginning, or all of it.
-    fn take(&mut self, index: u64, item: &Value) -> Step {
+    fn take(&mut self, index: u64, item: &Value) -> StreamStep {
         let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
         match item["type"].as_str() {
             Some("message") => {
@@ -185,7 +186,7 @@ impl Fold {
                             *known = said;
                         }
                         marks.extend(phase(item));
-                        Step::Nothing
+                        StreamStep::Nothing
                     }
                     _ => {
                         self.items.insert(index, Item::Text(String::new(), phase(item)));
@@ -200,29 +201,29 @@ impl Fold {
                 }
                 let call = Item::Call { id: text("call_id"), name: text("name"), json };
                 self.items.insert(index, call);
-                Step::Nothing
+                StreamStep::Nothing
             }
             // It is whole when it comes for the second time; until then it may be empty.
             Some("reasoning") => {
                 self.items.insert(index, Item::Thinking(item.clone()));
-                Step::Nothing
+                StreamStep::Nothing
             }
             Some(_) | None => {
                 self.items.entry(index).or_insert(Item::Other);
-                Step::Nothing
+                StreamStep::Nothing
             }
         }
     }
 
-    fn say(&mut self, index: u64, piece: &str) -> Step {
-        match self.items.entry(index).or_insert_with(|| Item::Text(String::new(), Marks::new())) {
+    fn say(&mut self, index: u64, piece: &str) -> StreamStep {
+        match self.items.entry(index).or_insert_with(|| Item::Text(String::new(), PartMarks::new())) {
             Item::Text(text, _) => text.push_str(piece),
             Item::Call { .. } | Item::Thinking(_) | Item::Other => {
                 return unreadable("text of another item", "response.output_text.delta");
             }
         }
         if piece.is_empty() {
-            return Step::Nothing;
+            return StreamStep::Nothing;
         }
         let before = self.shown.replace(index);
         let between = if before.is_some_and(|before| before != index) { BETWEEN } else { "" };
@@ -230,7 +231,7 @@ impl Fold {
     }
 
     /// Takes in arguments of a call: the next piece, or all of them. `None` if there is no such call.
-    fn argue(&mut self, index: Option<u64>, data: &Value) -> Option<Step> {
+    fn argue(&mut self, index: Option<u64>, data: &Value) -> Option<StreamStep> {
         let Item::Call { json, .. } = self.items.get_mut(&index?)? else { return None };
         match data["arguments"].as_str() {
             // Some servers leave them out where they have sent them piece by piece.
@@ -238,10 +239,10 @@ impl Fold {
             Some(whole) => whole.clone_into(json),
             None => json.push_str(data["delta"].as_str()?),
         }
-        Some(Step::Nothing)
+        Some(StreamStep::Nothing)
     }
 
-    fn end(&mut self, kind: &str, response: &Value) -> Step {
+    fn end(&mut self, kind: &str, response: &Value) -> StreamStep {
         self.usage = usage(&response["usage"], "input", "output");
         if self.items.is_empty() {
             for (index, item) in (0_u64..).zip(response["output"].as_array().into_iter().flatten()) {
@@ -249,7 +250,7 @@ impl Fold {
             }
         }
         if kind == "response.completed" {
-            return Step::Done;
+            return StreamStep::Done;
         }
         self.stop = match response["incomplete_details"]["reason"].as_str() {
             Some("max_output_tokens") => Some(Stop::MaxTokens),
@@ -261,7 +262,7 @@ impl Fold {
             }
             reason => return unreadable(&format!("the reason `{}`", reason.unwrap_or_default()), kind),
         };
-        Step::Done
+        StreamStep::Done
     }
 }
 
@@ -273,13 +274,14 @@ fn join(text: &mut String, piece: &str) {
     text.push_str(piece);
 }
 
-/// Whether a message is said on the way or is the answer: models that say so get worse if it is not said back.
-fn phase(item: &Value) -> Marks {
+/// Returns the mark that says if a message is commentary or the answer: models that set it get worse if it isn't sent
+/// back.
+fn phase(item: &Value) -> PartMarks {
     let phase = item.get("phase").filter(|phase| phase.is_string());
     phase.map(|phase| ("phase".to_owned(), phase.clone())).into_iter().collect()
 }
 
-/// What is shown of thinking: the text itself where the server gives it, else its summary.
+/// Returns the thinking that is shown: the text itself where the server gives it, else its summary.
 fn thoughts(item: &Value) -> String {
     let shown = parts(item, "reasoning_text", "text");
     if !shown.is_empty() {
@@ -289,18 +291,18 @@ fn thoughts(item: &Value) -> String {
     summary.collect::<Vec<_>>().join(BETWEEN)
 }
 
-/// The texts of those parts of a message that are of this kind.
+/// Returns the texts of those parts of a message that are of this kind.
 fn parts(item: &Value, kind: &str, field: &str) -> String {
     let parts = item["content"].as_array().into_iter().flatten().filter(|part| part["type"] == kind);
     parts.filter_map(|part| part[field].as_str()).collect()
 }
 
-fn shown(delta: impl FnOnce(String) -> Delta, piece: String) -> Step {
-    if piece.is_empty() { Step::Nothing } else { Step::Show(delta(piece)) }
+fn shown(delta: impl FnOnce(String) -> Delta, piece: String) -> StreamStep {
+    if piece.is_empty() { StreamStep::Nothing } else { StreamStep::Show(delta(piece)) }
 }
 
-fn unreadable(what: &str, event: &str) -> Step {
-    Step::Unreadable(format!("{what} in the event `{event}`"))
+fn unreadable(what: &str, event: &str) -> StreamStep {
+    StreamStep::Unreadable(format!("{what} in the event `{event}`"))
 }
 
 #[cfg(test)]

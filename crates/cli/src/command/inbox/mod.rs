@@ -23,13 +23,13 @@ use crate::settings::Place;
 #[derive(Debug, clap::Args)]
 pub struct InboxArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<InboxCommand>,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
-    List(ListArgs),
-    Show(ShowArgs),
+enum InboxCommand {
+    List(InboxListArgs),
+    Show(InboxShowArgs),
     Answer(answer::AnswerArgs),
     Watch(watch::WatchArgs),
 }
@@ -38,7 +38,7 @@ enum Action {
 ///
 /// A question that was answered stays until its run has taken the answer up.
 #[derive(Debug, Default, clap::Args)]
-struct ListArgs {
+struct InboxListArgs {
     /// Only those of one kind, such as `destructive`
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<QuestionKind>,
@@ -49,7 +49,7 @@ struct ListArgs {
 
 /// Show a question in whole, with what each answer would change
 #[derive(Debug, clap::Args)]
-struct ShowArgs {
+struct InboxShowArgs {
     /// The question: its id, its short one, or its run if that has no other
     id: String,
     /// Print the question as JSON
@@ -60,15 +60,15 @@ struct ShowArgs {
 /// Lists, shows, answers or watches.
 pub fn run(args: &InboxArgs, place: &Place) -> anyhow::Result<Ending> {
     match &args.action {
-        None => list(&ListArgs::default(), place),
-        Some(Action::List(args)) => list(args, place),
-        Some(Action::Show(args)) => show(args, place),
-        Some(Action::Answer(args)) => answer::run(args, place),
-        Some(Action::Watch(args)) => watch::run(args, place),
+        None => list(&InboxListArgs::default(), place),
+        Some(InboxCommand::List(args)) => list(args, place),
+        Some(InboxCommand::Show(args)) => show(args, place),
+        Some(InboxCommand::Answer(args)) => answer::run(args, place),
+        Some(InboxCommand::Watch(args)) => watch::run(args, place),
     }
 }
 
-fn list(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
+fn list(args: &InboxListArgs, place: &Place) -> anyhow::Result<Ending> {
     let waiting = read(&place.home()?)?;
     let is_meant = |row: &Row| args.kind.is_none_or(|kind| kind.as_str() == row.kind);
     let rows: Vec<Row> = waiting.rows.into_iter().filter(is_meant).collect();
@@ -80,7 +80,7 @@ fn list(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-fn show(args: &ShowArgs, place: &Place) -> anyhow::Result<Ending> {
+fn show(args: &InboxShowArgs, place: &Place) -> anyhow::Result<Ending> {
     let waiting = read(&place.home()?)?;
     let row = find(&waiting, &args.id)?;
     if args.json {
@@ -98,7 +98,7 @@ fn kind(text: &str) -> Result<QuestionKind, String> {
     })
 }
 
-/// What waits in all runs now; says what could not be read.
+/// Returns everything that waits in all runs now; prints what could not be read.
 fn read(home: &Home) -> anyhow::Result<Waiting> {
     let waiting = read_silently(home)?;
     for (path, why) in &waiting.all.unreadable {

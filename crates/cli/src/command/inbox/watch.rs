@@ -10,7 +10,7 @@ use crate::exit::Ending;
 use crate::settings::Place;
 use crate::sitting;
 
-/// How often all runs are looked at: soon for a person, little for a thousand runs.
+/// Interval between looks at all runs: soon enough for a person, and little work for a thousand runs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Print questions as they come, one line each

@@ -22,14 +22,14 @@ use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::sitting;
 
-/// What is printed as JSON.
+/// The answer as printed in JSON.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct WhatIfAnswer<'a> {
     project: &'a str,
     changes: &'a [String],
-    /// What of a profile would not have been taken.
+    /// Parts of a profile that would not have been taken.
     left_out: &'a [String],
-    /// What of the changes was not tried.
+    /// Changes that were not tried.
     not_tried: &'a [String],
     /// Runs that could not be read.
     unreadable: &'a [String],
@@ -58,7 +58,7 @@ pub fn run(args: &LearnArgs, home: &Home) -> anyhow::Result<Ending> {
     if args.json {
         let (project, changes) = (args.project.as_str(), &args.what_if);
         let (left_out, not_tried, unreadable) = (&left_out, &not_tried, &unreadable);
-        let answer = Answer { project, changes, left_out, not_tried, unreadable, report: &report };
+        let answer = WhatIfAnswer { project, changes, left_out, not_tried, unreadable, report: &report };
         super::super::print(&sorted_json(&answer))?;
     } else {
         let text =

@@ -34,8 +34,8 @@ pub(super) struct ExportArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
     run: String,
     /// What is written
-    #[arg(long, value_enum, default_value_t = Format::Ndjson)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
+    format: ExportFormat,
     /// Leave out what anybody said, wrote or read: structure, numbers and hashes stay
     #[arg(long)]
     redact: bool,
@@ -51,7 +51,7 @@ pub(super) struct ExportArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum ExportFormat {
     /// The journal's lines
     Ndjson,
     /// OpenTelemetry traces as JSON
@@ -67,12 +67,14 @@ pub(super) fn run(args: &ExportArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let found = runs::find(&home, &args.run).map_err(not_found)?;
     match (args.format, found) {
-        (Format::Ndjson, Found::Run(run_id)) => {
+        (ExportFormat::Ndjson, Found::Run(run_id)) => {
             lines(args, &home.journal(&run_id))?;
             warn(&home, &run_id);
             Ok(())
         }
-        (Format::Ndjson, Found::Peer(name)) => lines(args, &home.sessions().join(format!("{name}{JOURNAL_ENDING}"))),
+        (ExportFormat::Ndjson, Found::Peer(name)) => {
+            lines(args, &home.sessions().join(format!("{name}{JOURNAL_ENDING}")))
+        }
         (_, Found::Peer(name)) => {
             return Err(Failure::usage(format!(
                 "`{name}` is a session of another program: its lines can be written only"
@@ -80,8 +82,8 @@ pub(super) fn run(args: &ExportArgs, place: &Place) -> anyhow::Result<Ending> {
             .hint("give `--format ndjson`")
             .into());
         }
-        (Format::Pack, Found::Run(run_id)) => packed(args, &home, &run_id),
-        (Format::OtlpJson | Format::OtlpGrpc, Found::Run(run_id)) => traces(args, &home, &run_id),
+        (ExportFormat::Pack, Found::Run(run_id)) => packed(args, &home, &run_id),
+        (ExportFormat::OtlpJson | ExportFormat::OtlpGrpc, Found::Run(run_id)) => traces(args, &home, &run_id),
     }?;
     Ok(Ending::Done)
 }
@@ -101,18 +103,18 @@ fn warn(home: &Home, run_id: &RunId) {
     }
 }
 
-/// What doesn't go together is said before anything is read.
+/// Refuses options that don't go together, before anything is read.
 fn check(args: &ExportArgs) -> anyhow::Result<()> {
-    let is_otlp = matches!(args.format, Format::OtlpJson | Format::OtlpGrpc);
+    let is_otlp = matches!(args.format, ExportFormat::OtlpJson | ExportFormat::OtlpGrpc);
     let wrong = if args.redact && is_otlp {
         Some(("`--redact` is for lines and packs", "traces have no content unless you give `--with-content`"))
     } else if args.with_content && !is_otlp {
         Some(("`--with-content` is for traces", "lines and packs have content unless you give `--redact`"))
     } else if args.endpoint.is_some() && !is_otlp {
         Some(("`--endpoint` is for traces", "give `--format otlp-json` or `otlp-grpc`"))
-    } else if args.format == Format::OtlpGrpc && args.endpoint.is_none() {
+    } else if args.format == ExportFormat::OtlpGrpc && args.endpoint.is_none() {
         Some(("`otlp-grpc` needs an `--endpoint`", "collectors listen for it at http://localhost:4317"))
-    } else if args.format == Format::Pack && args.output().is_none() {
+    } else if args.format == ExportFormat::Pack && args.output().is_none() {
         Some(("a pack needs an `--output`", "give a file, such as run.tar, or a folder with `/` at the end"))
     } else {
         None
@@ -139,7 +141,7 @@ fn lines(args: &ExportArgs, path: &Path) -> anyhow::Result<()> {
 fn write(output: Option<&Path>, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let Some(path) = output else {
         if io::stdout().is_terminal() {
-            let mut out = Shown { line: Vec::new() };
+            let mut out = EscapedStdout { line: Vec::new() };
             content(&mut out)?;
             out.say()?;
             return Ok(());
@@ -158,19 +160,19 @@ fn write(output: Option<&Path>, content: impl FnOnce(&mut dyn Write) -> io::Resu
 }
 
 /// A terminal that is shown lines of JSON: what would drive it is escaped, and they stay the same JSON.
-struct Shown {
-    /// What has no line feed yet.
+struct EscapedStdout {
+    /// Text since the last line feed.
     line: Vec<u8>,
 }
 
-impl Shown {
+impl EscapedStdout {
     fn say(&mut self) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
         io::stdout().lock().write_all(visible_json(&String::from_utf8_lossy(&line)).as_bytes())
     }
 }
 
-impl Write for Shown {
+impl Write for EscapedStdout {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         self.line.extend_from_slice(text);
         if let Some(end) = self.line.iter().rposition(|byte| *byte == b'\n') {
@@ -201,7 +203,7 @@ fn taken(path: &Path, error: io::Error) -> anyhow::Error {
 
 fn packed(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<()> {
     let Some(path) = args.output() else { return Ok(()) };
-    let content = if args.redact { pack::Content::Redacted } else { pack::Content::Whole };
+    let content = if args.redact { pack::PackContent::Redacted } else { pack::PackContent::Whole };
     let packing = Packing::of(home, run_id, content, &Owner::current(), Timestamp::now()).map_err(unopened)?;
     if packing.manifest().journal.faults > 0 {
         tell!(
@@ -231,7 +233,7 @@ fn unopened(error: OpenError) -> anyhow::Error {
 fn traces(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<()> {
     let traces = projected(args, home, run_id)?;
     match (&args.endpoint, args.format) {
-        (Some(endpoint), Format::OtlpGrpc) => send::over_grpc(&traces, endpoint),
+        (Some(endpoint), ExportFormat::OtlpGrpc) => send::over_grpc(&traces, endpoint),
         (Some(endpoint), _) => send::over_http(&traces, endpoint),
         (None, _) => write(args.output(), |to| {
             to.write_all(to_json(&traces, &traces.spans).as_bytes())?;

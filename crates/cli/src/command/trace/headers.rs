@@ -1,5 +1,5 @@
-//! What a collector wants to be shown beside the traces, such as a key: from the environment, where OpenTelemetry's own
-//! exporters look for it.
+//! Reads the headers that a collector wants beside the traces, such as a key. They come from the environment, where
+//! OpenTelemetry's own exporters look for them.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use percent_encoding::percent_decode_str;
 use crate::exit::Ending;
 use crate::failure::Failure;
 
-/// Where they may be, the first that is set wins. Names and format are those of the OpenTelemetry specification for
-/// exporters of OTLP.
+/// Variables that hold the headers; the first that is set wins. Names and format are those of the OpenTelemetry
+/// specification for exporters of OTLP.
 const VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 
-/// What is sent in any case; another value would make the request another one.
+/// Headers that are always sent; another value would make the request another one.
 const OURS: &[&str] = &["content-type", "te"];
 
 /// The headers that the environment asks for, by their names in lower case.

@@ -16,11 +16,11 @@ use crate::settings::Place;
 #[derive(Debug, clap::Args)]
 pub struct TraceArgs {
     #[command(subcommand)]
-    action: Action,
+    action: TraceCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum TraceCommand {
     Verify(verify::VerifyArgs),
     Export(export::ExportArgs),
     Prune(prune::PruneArgs),
@@ -29,8 +29,8 @@ enum Action {
 /// Does what was asked for.
 pub fn run(args: &TraceArgs, place: &Place) -> anyhow::Result<Ending> {
     match &args.action {
-        Action::Verify(args) => verify::run(args, place),
-        Action::Export(args) => export::run(args, place),
-        Action::Prune(args) => prune::run(args, place),
+        TraceCommand::Verify(args) => verify::run(args, place),
+        TraceCommand::Export(args) => export::run(args, place),
+        TraceCommand::Prune(args) => prune::run(args, place),
     }
 }

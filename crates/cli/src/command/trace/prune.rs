@@ -64,18 +64,18 @@ fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(1024u64.pow(power)).ok_or_else(|| "that is more than there can be".to_owned())
 }
 
-/// What came of one that was to go.
+/// Outcome of pruning one run that was to go.
 struct Fate<'e> {
     ended: &'e Ended,
-    /// What its removal frees.
+    /// Bytes and contents that its removal frees.
     goes: Goes,
-    /// How many of its calls could be undone, and what removes the refs that stay in repositories.
+    /// Number of its calls that could be undone, and the commands that remove the refs that stay in repositories.
     rescues: (usize, Vec<String>),
-    /// Whether it is a run no more.
+    /// True if it is a run no more.
     is_gone: bool,
-    /// Why it is still there, or something of it; absent if all is gone.
+    /// Reason why something of it is still there; absent if all is gone.
     why: Option<String>,
-    /// Whether that is a failure, and not a run that somebody else was faster to take.
+    /// True if that is a failure, and not a run that another process was faster to take.
     is_failure: bool,
 }
 
@@ -147,7 +147,7 @@ fn fate_of<'e>(ended: &'e Ended, goes: Goes, root: &Path) -> Fate<'e> {
     Fate { ended, goes, rescues: kept_for_undo(ended, root), is_gone: false, why: None, is_failure: false }
 }
 
-/// Whether a run stays that nobody else wanted.
+/// Returns true if the error is a failure: the run stays although no other process wanted it.
 fn is_failure(error: &PruneError) -> bool {
     !matches!(
         error,
@@ -222,7 +222,8 @@ fn row(fate: &Fate<'_>, is_done: bool) -> Value {
     })
 }
 
-/// How many calls of a run can be undone, and what removes the refs that stay in repositories then.
+/// Returns the number of calls of a run that can be undone, and the commands that remove the refs that stay in
+/// repositories then.
 fn kept_for_undo(ended: &Ended, root: &Path) -> (usize, Vec<String>) {
     let Whose::Run(run_id) = &ended.whose else { return (0, Vec::new()) };
     if ended.undo_stays {

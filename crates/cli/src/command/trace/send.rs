@@ -15,18 +15,18 @@ use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::sitting;
 
-/// Where a collector takes traces over HTTP.
+/// Path at which a collector takes traces over HTTP.
 const PATH: &str = "/v1/traces";
 
 /// The method of a collector that takes traces over gRPC.
 const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
-/// How long one request may take.
+/// Longest time that one request may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The most that is read of an answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// How much of such an answer is shown, in characters.
+/// The most that is shown of such an answer, in characters.
 const SAID_CHARS_MAX: usize = 200;
 
 /// Posts the traces as JSON.

@@ -19,7 +19,7 @@ use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
 
-/// How many findings are shown; `--json` has all.
+/// Number of findings shown; `--json` has all.
 const SHOWN_MAX: usize = 50;
 
 /// Say whether the record of a run is what was written
@@ -65,10 +65,10 @@ pub(super) fn run(args: &VerifyArgs, place: &Place) -> anyhow::Result<Ending> {
     told(args, report.verdict != Verdict::NotWhole, &report, || text(&report))
 }
 
-/// What came of one of many.
+/// Result for one run of many.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Row {
+enum VerifyRow {
     Report(Report),
     Unreadable { run: String, verdict: Verdict, error: String },
 }
@@ -77,32 +77,32 @@ fn all(args: &VerifyArgs, home: &Home) -> anyhow::Result<Ending> {
     let now = Timestamp::now();
     let owner = Owner::current();
     let listed = runs::list(home, &owner, now).context("can't read the folder of sessions")?;
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<VerifyRow> = Vec::new();
     for one in listed {
         let unreadable =
-            |error: String| Row::Unreadable { run: one.name().to_owned(), verdict: Verdict::NotWhole, error };
+            |error: String| VerifyRow::Unreadable { run: one.name().to_owned(), verdict: Verdict::NotWhole, error };
         rows.push(match &one {
             Listed::Run(run) => verify::verify(home, &run.run_id, &owner, now)
-                .map_or_else(|error| unreadable(error.to_string()), Row::Report),
+                .map_or_else(|error| unreadable(error.to_string()), VerifyRow::Report),
             Listed::Peer(peer) => match &peer.trace {
                 Some(trace) => verify::verify_peer(&peer.name, trace)
-                    .map_or_else(|error| unreadable(error.to_string()), Row::Report),
+                    .map_or_else(|error| unreadable(error.to_string()), VerifyRow::Report),
                 None => continue,
             },
             Listed::Unreadable { why, .. } => unreadable(why.clone()),
         });
     }
     let not_whole = rows.iter().filter(|row| match row {
-        Row::Report(report) => report.verdict == Verdict::NotWhole,
-        Row::Unreadable { .. } => true,
+        VerifyRow::Report(report) => report.verdict == Verdict::NotWhole,
+        VerifyRow::Unreadable { .. } => true,
     });
     let not_whole = not_whole.count();
     told(args, not_whole == 0, &json!({ "runs": rows, "not_whole": not_whole }), || {
         let mut all = String::new();
         for row in &rows {
             match row {
-                Row::Report(report) => all.push_str(&text(report)),
-                Row::Unreadable { run, error, .. } => {
+                VerifyRow::Report(report) => all.push_str(&text(report)),
+                VerifyRow::Unreadable { run, error, .. } => {
                     writeln!(all, "{}: not whole: {}", visible_line(run), visible_line(error)).unwrap_or_default();
                 }
             }

@@ -1,4 +1,4 @@
-//! A worker goes on with one run, by what its mailbox says: nobody is asked, whoever may be at the terminal.
+//! Resumes one run for a worker, by what its mailbox says. The worker asks no operator, even if one is at the terminal.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use adjutant_store::{Damage, Mailbox};
 use jiff::Timestamp;
 
 use crate::failure::Failure;
-use crate::folder::{self, Asked, FolderArgs};
+use crate::folder::{self, FolderArgs, FolderPrompt};
 use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place};
@@ -41,7 +41,7 @@ impl GoingOn {
             run_id,
             damage: Damage::Refuse,
             changes: ResumeChanges::default(),
-            folder: folder::enter_again(&home, &surroundings, run_id, None, &nobody, Asked::Nobody)?,
+            folder: folder::enter_again(&home, &surroundings, run_id, None, &nobody, FolderPrompt::Nobody)?,
             is_attended: false,
             recording: None,
         };
@@ -83,7 +83,7 @@ impl GoingOn {
     }
 }
 
-/// When the last sitting of a run began; the beginning of time if none is on record.
+/// Returns the time when the last sitting of a run began; the beginning of time if no sitting is on record.
 fn last_sitting(events: &[Event]) -> Timestamp {
     let is_begin = |event: &&Event| matches!(event.body, Body::Run(RunEvent::RunStart(_) | RunEvent::RunResume { .. }));
     events.iter().rev().find(is_begin).map_or(Timestamp::UNIX_EPOCH, |event| event.at)

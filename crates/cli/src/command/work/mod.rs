@@ -31,13 +31,13 @@ use crate::failure;
 use crate::settings::{self, Place};
 use crate::{notices, sitting};
 
-/// How long after a notice that failed it is tried again.
+/// Wait before a notice that failed is tried again.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// The most runs at once: each has a thread, and commands of its own.
 const JOBS_MAX: i64 = 64;
 
-/// How often all runs are looked at.
+/// Interval between looks at all runs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Go on with runs that nobody drives, once they can
@@ -75,14 +75,14 @@ fn parse_zone(text: &str) -> Result<TimeZone, String> {
 }
 
 impl WorkArgs {
-    /// Whether runs are taken up at this moment.
+    /// Returns true if runs are taken up at this moment.
     fn is_open(&self, now: Timestamp) -> bool {
         let zone = || self.zone.clone().unwrap_or_else(TimeZone::system);
         self.hours.is_none_or(|hours| hours.covers(zone().to_datetime(now).time()))
     }
 }
 
-/// How a run looked when it was gone on with: as long as nothing has come since, it is left alone.
+/// State of a run when the worker resumed it. The run is left alone as long as nothing has come since.
 ///
 /// Its mailbox as it was before, since an answer may come just when the run is let go, and its journal as it was left.
 #[derive(Debug, Clone, Copy)]
@@ -103,8 +103,8 @@ impl Sight {
         Self { journal_bytes: Self::of(home, run_id).journal_bytes, ..self }
     }
 
-    /// Whether nothing was written since, and no deadline has passed since, `wakes_at` among them. A clock that went
-    /// back says nothing.
+    /// Returns true if nothing was written since, and no deadline has passed since, `wakes_at` among them. A clock that
+    /// went back says nothing.
     fn is_still_so(&self, home: &Home, asking: &Asking, wakes_at: Option<Timestamp>) -> bool {
         let now = Self::of(home, &asking.run_id);
         let same_files = (now.journal_bytes, now.mailbox_bytes) == (self.journal_bytes, self.mailbox_bytes);
@@ -127,7 +127,7 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
     };
     // Each run has a thread: what takes long in one, such as a flush, keeps no other waiting.
     thread::scope(|scope| {
-        let (done_in, mut done) = mpsc::unbounded_channel::<(RunId, Came)>();
+        let (done_in, mut done) = mpsc::unbounded_channel::<(RunId, ResumeOutcome)>();
         let stop = CancellationToken::new();
         let begin = |run_id: RunId| -> std::io::Result<()> {
             let done_in = done_in.clone();
@@ -135,10 +135,10 @@ pub fn run(args: &WorkArgs, place: &Place) -> anyhow::Result<Ending> {
                 GoingOn { run_id: run_id.clone(), stop: stop.clone(), has_others: args.jobs > 1, json: args.json };
             thread::Builder::new().name(run_id.to_string()).spawn_scoped(scope, move || {
                 let came = match catch_unwind(AssertUnwindSafe(|| going_on.carry_out(place))) {
-                    Ok(Ok(())) => Came::Away,
-                    Ok(Err(error)) => Came::NotOn(error),
+                    Ok(Ok(())) => ResumeOutcome::Away,
+                    Ok(Err(error)) => ResumeOutcome::NotOn(error),
                     // What was said of it stands on stderr already.
-                    Err(_) => Came::Panicked,
+                    Err(_) => ResumeOutcome::Panicked,
                 };
                 // Nobody listens any more only if the worker itself failed.
                 done_in.send((run_id, came)).ok();
@@ -157,7 +157,7 @@ async fn work(
     args: &WorkArgs,
     home: &Home,
     begin: impl Fn(RunId) -> std::io::Result<()>,
-    done: &mut mpsc::UnboundedReceiver<(RunId, Came)>,
+    done: &mut mpsc::UnboundedReceiver<(RunId, ResumeOutcome)>,
     [interrupt, terminate]: &mut [Signal; 2],
     stop: &CancellationToken,
 ) -> anyhow::Result<Ending> {
@@ -170,7 +170,7 @@ async fn work(
             board.at_work.insert(run_id.clone(), Sight::of(home, &run_id));
             if let Err(error) = begin(run_id.clone()) {
                 let _nothing_is_free =
-                    board.ended(&run_id, Came::NotOn(anyhow!("can't start a thread for it: {error}")));
+                    board.ended(&run_id, ResumeOutcome::NotOn(anyhow!("can't start a thread for it: {error}")));
             }
         }
         if board.at_work.is_empty() {
@@ -206,7 +206,7 @@ async fn work(
     Ok(if board.has_failed { Ending::Failed } else { Ending::Done })
 }
 
-/// What a worker knows of the runs.
+/// State of a worker: the runs it works on, has finished with or can't take up.
 struct Board<'h> {
     home: &'h Home,
     surroundings: Surroundings,
@@ -218,7 +218,7 @@ struct Board<'h> {
     held_up: Vec<RunId>,
     /// Those of which it was said that another run works in their folder.
     told: BTreeSet<RunId>,
-    /// Whether one could not be gone on with.
+    /// True if a run could not be resumed.
     has_failed: bool,
 }
 
@@ -235,8 +235,8 @@ impl<'h> Board<'h> {
         })
     }
 
-    /// The runs that can go on and that nobody drives, those that waited longest first. Says of each that is left for
-    /// good, once, why.
+    /// Returns the runs that can go on and that no process drives, those that waited longest first. Says once of each
+    /// run that is left for good why that is so.
     ///
     /// Deadlines are held against the clock on the wall: a machine that slept finds them when it wakes, and a clock that
     /// jumped back finds none.
@@ -281,7 +281,8 @@ impl<'h> Board<'h> {
         Ok(ready)
     }
 
-    /// Whether another run works in the folder of this one, which is then left until the folder is free. Says so once.
+    /// Returns true if another run works in the folder of this one, which is then left until the folder is free. Says
+    /// so once.
     fn is_kept_out(&mut self, run_id: &RunId, workdir: Option<&str>) -> bool {
         // What can't be told now is told when the run is taken up.
         let others = workdir.and_then(|workdir| folders::occupants(self.home, Path::new(workdir)).ok());
@@ -311,14 +312,14 @@ impl<'h> Board<'h> {
         self.seen.insert(run_id.clone(), Sight::of(self.home, run_id));
     }
 
-    /// Takes note of what came of going on with a run. Returns whether a folder may be free that was not before.
+    /// Records the outcome of resuming a run. Returns true if a folder may be free that was not before.
     #[must_use]
-    fn ended(&mut self, run_id: &RunId, came: Came) -> bool {
+    fn ended(&mut self, run_id: &RunId, came: ResumeOutcome) -> bool {
         let Some(before) = self.at_work.remove(run_id) else { return false };
         match came {
-            Came::Away => {}
+            ResumeOutcome::Away => {}
             // Another run was faster: this one is taken up again once the folder is free.
-            Came::NotOn(error) if error.is::<HeldUp>() => {
+            ResumeOutcome::NotOn(error) if error.is::<HeldUp>() => {
                 if self.at_work.is_empty() {
                     self.tell_who(run_id, &error.to_string());
                 }
@@ -326,13 +327,13 @@ impl<'h> Board<'h> {
                 return false;
             }
             // Another worker was faster.
-            Came::NotOn(_) if say::is_driven(self.home, run_id) => return false,
-            Came::NotOn(error) => {
+            ResumeOutcome::NotOn(_) if say::is_driven(self.home, run_id) => return false,
+            ResumeOutcome::NotOn(error) => {
                 self.has_failed = true;
                 let because: String = error.chain().skip(1).map(|cause| format!(": {cause}")).collect();
                 tell!("error: run {run_id}: {}", visible_line(&format!("{}{because}", failure::text(&error))));
             }
-            Came::Panicked => {
+            ResumeOutcome::Panicked => {
                 self.has_failed = true;
                 tell!("error: run {run_id}: a fault of this program ended it; the other runs go on");
             }
@@ -342,8 +343,8 @@ impl<'h> Board<'h> {
     }
 }
 
-/// What came of going on with a run.
-enum Came {
+/// Outcome of resuming a run.
+enum ResumeOutcome {
     /// It went as far as it could.
     Away,
     /// It could not be gone on with.

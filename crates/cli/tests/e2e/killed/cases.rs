@@ -14,20 +14,20 @@ pub struct Case {
     pub args: &'static [&'static str],
     /// Kind and answer, in the order in which they are needed.
     pub answers: &'static [(&'static str, &'static str)],
-    /// What a run that stops with this exit code is resumed with.
+    /// Arguments to resume the run with when it stops with this exit code.
     pub go_on: &'static [(i32, &'static [&'static str])],
     /// Files that an interrupted call may or may not have changed.
     pub unsure: &'static [&'static str],
-    /// What a kill leaves at the end of the journal.
+    /// End of the journal that a kill leaves.
     pub leaves: Leaves,
-    /// Whether the operator presses Ctrl-C, once, when a command waits at the gate.
+    /// True if the operator presses Ctrl-C, once, when a command waits at the gate.
     pub cancels: bool,
 }
 
-/// What a kill leaves at the end of the journal.
+/// End of the journal that a kill leaves.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Leaves {
-    /// What was on record.
+    /// The lines that were on record.
     WholeLines,
     /// Half a line more, as a power cut would.
     HalfALine,
@@ -39,7 +39,7 @@ const PLAIN: &[&str] = &["run", "../brief.md"];
 pub const AUTHORIZED: &str = "mode: auto\nauthorized_costs:\n  - shell_exec\n  - filesystem_write";
 pub const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n- Open: nothing.\n";
 
-/// What most cases have in common: a run of its own brief that is agreed to and killed cleanly.
+/// Settings that most cases share: a run of its own brief that is agreed to and killed cleanly.
 const USUAL: Case = Case {
     name: "",
     run_id: RUN,

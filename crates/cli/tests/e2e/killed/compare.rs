@@ -112,7 +112,7 @@ fn assert_at_most_once(effects: &[String], place: &str) {
     assert_eq!(once.len(), effects.len(), "{place}: an effect happened twice: {effects:?}");
 }
 
-/// Whether the agent was told of a call whose effect nobody knows.
+/// Returns true if the agent was told of a call whose effect is not known.
 fn has_unknown_effect(home: &TestHome, case: &Case) -> bool {
     let journal = home.journal(case.run_id);
     journal.iter().any(|event| event["type"] == "tool_rejected" && event["rejection"] == "effect_unknown")

@@ -21,7 +21,7 @@ impl Gate {
         assert!(made.success());
     }
 
-    /// What a shell runs to wait at the gate; where there is none it goes on.
+    /// Returns the shell command that waits at the gate; if the gate doesn't exist, it goes on.
     pub fn command(&self) -> String {
         format!("test ! -p '{0}' || cat '{0}'", self.0.display())
     }

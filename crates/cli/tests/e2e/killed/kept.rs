@@ -13,8 +13,8 @@ use tempfile::TempDir;
 
 use crate::home::TestHome;
 
-/// How many times a copy is tried: what a command was about to delete when it died with its driver may be gone from
-/// one look to the next, and nothing deletes more after that.
+/// Number of attempts at a copy: a file that a command was about to delete when it died with its driver may be gone
+/// from one look to the next. Nothing deletes more after that.
 const TRIES_MAX: usize = 3;
 
 /// A copy of a test's folder.

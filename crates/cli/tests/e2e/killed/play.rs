@@ -15,7 +15,7 @@ use super::gate::Gate;
 use crate::first_run;
 use crate::home::{TestHome, files};
 
-/// What a run leaves behind.
+/// State that a run leaves behind.
 #[derive(Debug, PartialEq)]
 pub struct Left {
     pub code: i32,
@@ -23,20 +23,20 @@ pub struct Left {
     pub phases: Vec<String>,
     pub files: BTreeMap<String, Vec<u8>>,
     pub effects: Vec<String>,
-    /// How many calls the operator cancelled.
+    /// Number of calls that the operator cancelled.
     pub cancelled: usize,
 }
 
 /// A case that came to its end.
 pub struct Played {
     pub left: Left,
-    /// How many events were on record at each kill.
+    /// Number of events on record at each kill.
     pub killed_with: Vec<u64>,
     /// The events on record that nobody can read any more.
     pub lost: Vec<Value>,
 }
 
-/// How many times a run is started before it is killed or ends: it stops at a question that is answered once, at a
+/// Most times that a run is started before it is killed or ends: it stops at a question that is answered once, at a
 /// limit or at a blocker.
 const SITTINGS_MAX: usize = 7;
 
@@ -180,7 +180,7 @@ fn damage(home: &TestHome, case: &Case) -> Value {
     serde_json::from_str(last).expect("an event")
 }
 
-/// What is there of a run that ended with `code`.
+/// Reads the state of a run that ended with `code`.
 fn left(home: &TestHome, case: &Case, code: i32) -> Left {
     let journal = home.journal(case.run_id);
     let outcome = journal.last().expect("events")["outcome"].clone();

@@ -1,4 +1,4 @@
-//! What the runs of a project did: plots and tables.
+//! The history page of a project's runs: plots and tables.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use axum::response::Html;
 use jiff::Timestamp;
 
 use super::past::{Table, left_out, project_named};
-use super::{Shell, clock, render};
+use super::{PageShell, clock, render};
 use crate::dashboard::Hall;
-use crate::dashboard::fault::Fault;
+use crate::dashboard::fault::RequestFault;
 use crate::dashboard::look::aside;
 
 #[derive(Template)]
 #[template(path = "history.html")]
-struct Page {
-    shell: Shell,
+struct HistoryPage {
+    shell: PageShell,
     project: String,
     runs: u64,
     from: String,
     to: String,
-    /// How many runs ended how.
+    /// Number of runs by outcome.
     outcomes: Vec<(String, u64)>,
     plots: Vec<Plot>,
     tables: Vec<Table>,
@@ -41,11 +41,11 @@ struct Page {
 pub(in crate::dashboard) async fn page(
     State(hall): State<Arc<Hall>>,
     Path(project): Path<String>,
-) -> Result<Html<String>, Fault> {
+) -> Result<Html<String>, RequestFault> {
     let project = project_named(&project)?;
     aside(move || {
         let (fold, coverage) = past::history(&hall.look.home, project.as_str(), Window::default())
-            .map_err(|error| Fault::failed(format!("can't read the folder of sessions: {error}")))?;
+            .map_err(|error| RequestFault::failed(format!("can't read the folder of sessions: {error}")))?;
         let report = fold.report(project.as_str(), &wire::timestamp(Timestamp::now()), MIN_SAMPLES);
         let at = |time: &Option<String>| time.as_deref().map_or_else(|| "-".to_owned(), clock);
         let has_destructive = report.detectors.iter().any(|row| row.detector == "destructive");
@@ -56,8 +56,8 @@ pub(in crate::dashboard) async fn page(
         ];
         trouble.extend(report.stuck.iter().map(|(symptom, times)| (symptom.replace('_', " "), *times)));
         trouble.push(("damaged lines".to_owned(), report.corrupted_lines_total));
-        render(&Page {
-            shell: Shell::around(&hall, "history"),
+        render(&HistoryPage {
+            shell: PageShell::around(&hall, "history"),
             runs: report.sample_size,
             from: at(&report.window_start),
             to: at(&report.window_end),

@@ -13,37 +13,37 @@ use axum::http::StatusCode;
 use axum::response::Html;
 use serde::{Deserialize, Serialize};
 
-use super::{Shell, clock, render};
+use super::{PageShell, clock, render};
 use crate::dashboard::Hall;
-use crate::dashboard::fault::Fault;
+use crate::dashboard::fault::RequestFault;
 use crate::dashboard::look::aside;
 
-/// How many questions are on the page: what comes later waits until some of these are answered.
+/// Most questions on the page: later ones wait until some of these are answered.
 const QUESTIONS_MAX: usize = 200;
 
-/// Which questions are asked for.
+/// Filter of the questions.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(in crate::dashboard) struct Asked {
+pub(in crate::dashboard) struct InboxFilter {
     kind: String,
     category: String,
 }
 
 #[derive(Template)]
 #[template(path = "inbox.html")]
-struct Page {
-    shell: Shell,
+struct InboxPage {
+    shell: PageShell,
     kind: String,
     category: String,
     kinds: Vec<&'static str>,
     categories: BTreeSet<String>,
     questions: Vec<String>,
-    /// How many are open.
+    /// Number of open questions.
     all: usize,
-    /// How many fit what is asked for.
+    /// Number of questions that fit the filter.
     total: usize,
     groups: Vec<Group>,
-    /// What could not be read.
+    /// Warnings about files that could not be read.
     warnings: Vec<String>,
     /// The questions that are shown, as the page later asks whether there are others.
     mark: String,
@@ -61,7 +61,7 @@ pub(super) struct QuestionPart<'a> {
     asked: String,
     categories: String,
     answered: Option<String>,
-    /// Whether the run that asks is named.
+    /// True if the run that asks is named.
     names_run: bool,
 }
 
@@ -85,17 +85,17 @@ impl<'a> QuestionPart<'a> {
 #[derive(Template)]
 #[template(path = "batch.html")]
 struct BatchPage<'a> {
-    shell: Shell,
+    shell: PageShell,
     kind: &'static str,
     category: String,
     rows: Vec<&'a Row>,
-    /// How many there are besides.
+    /// Number of further questions.
     more: usize,
     offers: Vec<Offer>,
     ids: String,
 }
 
-/// What the page asks to learn whether it is out of date.
+/// State that the page asks for, to learn if it is out of date.
 #[derive(Serialize)]
 pub(in crate::dashboard) struct Now {
     mark: String,
@@ -104,12 +104,12 @@ pub(in crate::dashboard) struct Now {
 
 pub(in crate::dashboard) async fn page(
     State(hall): State<Arc<Hall>>,
-    Query(asked): Query<Asked>,
-) -> Result<Html<String>, Fault> {
+    Query(asked): Query<InboxFilter>,
+) -> Result<Html<String>, RequestFault> {
     aside(move || render(&list(&hall, asked)?)).await
 }
 
-pub(in crate::dashboard) async fn state(State(hall): State<Arc<Hall>>) -> Result<Json<Now>, Fault> {
+pub(in crate::dashboard) async fn state(State(hall): State<Arc<Hall>>) -> Result<Json<Now>, RequestFault> {
     aside(move || {
         let waiting = hall.look.waiting()?;
         let open = waiting.rows.iter().filter(|row| row.answered.is_none()).count();
@@ -120,11 +120,11 @@ pub(in crate::dashboard) async fn state(State(hall): State<Arc<Hall>>) -> Result
 
 pub(in crate::dashboard) async fn batch(
     State(hall): State<Arc<Hall>>,
-    Query(asked): Query<Asked>,
-) -> Result<Html<String>, Fault> {
+    Query(asked): Query<InboxFilter>,
+) -> Result<Html<String>, RequestFault> {
     aside(move || {
         let kind = QuestionKind::named(&asked.kind)
-            .ok_or_else(|| Fault::new(StatusCode::NOT_FOUND, "There is no such kind of question"))?;
+            .ok_or_else(|| RequestFault::new(StatusCode::NOT_FOUND, "There is no such kind of question"))?;
         let waiting = hall.look.waiting()?;
         let category = Some(asked.category.as_str()).filter(|category| !category.is_empty());
         let mut rows = waiting.of_kind(kind, category);
@@ -133,7 +133,7 @@ pub(in crate::dashboard) async fn batch(
         rows.truncate(QUESTIONS_MAX);
         let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let page = BatchPage {
-            shell: Shell::around(&hall, "inbox"),
+            shell: PageShell::around(&hall, "inbox"),
             kind: kind.as_str(),
             offers: common_offers(&rows),
             ids: ids.join("\n"),
@@ -146,14 +146,14 @@ pub(in crate::dashboard) async fn batch(
     .await
 }
 
-/// What tells two states of the inbox apart.
+/// Returns a text that tells two states of the inbox apart.
 fn mark(rows: &[Row]) -> String {
     let short = |row: &Row| format!("{}{}", row.id, if row.answered.is_some() { "!" } else { "" });
     let all: Vec<String> = rows.iter().map(short).collect();
     adjutant_core::tool::content_hash(all.join("\n").as_bytes())
 }
 
-fn list(hall: &Hall, asked: Asked) -> Result<Page, Fault> {
+fn list(hall: &Hall, asked: InboxFilter) -> Result<InboxPage, RequestFault> {
     let waiting = hall.look.waiting()?;
     let fits = |row: &&Row| {
         (asked.kind.is_empty() || row.kind == asked.kind)
@@ -163,9 +163,9 @@ fn list(hall: &Hall, asked: Asked) -> Result<Page, Fault> {
     let parts = fitting.iter().take(QUESTIONS_MAX).map(|row| QuestionPart::of(&hall.base, row, true).render());
     let questions = parts
         .collect::<Result<Vec<String>, askama::Error>>()
-        .map_err(|error| Fault::failed(format!("This page can't be made: {error}")))?;
-    Ok(Page {
-        shell: Shell::around(hall, "inbox"),
+        .map_err(|error| RequestFault::failed(format!("This page can't be made: {error}")))?;
+    Ok(InboxPage {
+        shell: PageShell::around(hall, "inbox"),
         kinds: QuestionKind::ALL.iter().map(|kind| kind.as_str()).collect(),
         categories: waiting.rows.iter().flat_map(|row| row.categories.iter().cloned()).collect(),
         questions,
@@ -179,7 +179,7 @@ fn list(hall: &Hall, asked: Asked) -> Result<Page, Fault> {
     })
 }
 
-/// What of the runs and their mailboxes could not be read.
+/// Returns the warnings about runs and mailboxes that could not be read.
 fn warnings(hall: &Hall, waiting: &Waiting) -> Vec<String> {
     let unreadable = waiting.all.unreadable.iter().map(|(path, why)| format!("can't read {}: {why}", path.display()));
     let faults = waiting.all.runs.iter().filter_map(|run| run.mailbox_fault.as_ref()).map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! What projects remember: live entries, what they took the place of, what contradicts what.
+//! The page of what projects remember: live entries, the entries they superseded, and contradictions.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use axum::http::StatusCode;
 use axum::response::Html;
 use serde::Deserialize;
 
-use super::{Shell, clock, render};
+use super::{PageShell, clock, render};
 use crate::dashboard::Hall;
-use crate::dashboard::fault::Fault;
+use crate::dashboard::fault::RequestFault;
 use crate::dashboard::look::aside;
 
-/// How many entries are on a page: a search finds the others.
+/// Most entries on a page: a search finds the others.
 const ENTRIES_MAX: usize = 300;
 
-/// Which entries are asked for.
+/// Filter of the entries.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(in crate::dashboard) struct Asked {
+pub(in crate::dashboard) struct MemoryFilter {
     q: String,
     category: String,
     superseded: Option<String>,
@@ -30,35 +30,35 @@ pub(in crate::dashboard) struct Asked {
 
 #[derive(Template)]
 #[template(path = "memories.html")]
-struct ProjectsPage {
-    shell: Shell,
-    projects: Vec<ProjectRow>,
+struct MemoryProjectsPage {
+    shell: PageShell,
+    projects: Vec<MemoryProjectRow>,
 }
 
-struct ProjectRow {
+struct MemoryProjectRow {
     name: String,
-    /// How many entries of each category are live.
+    /// Number of live entries in each category.
     live: Vec<(&'static str, usize)>,
     damaged: usize,
 }
 
 #[derive(Template)]
 #[template(path = "memory.html")]
-struct Page {
-    shell: Shell,
+struct MemoryPage {
+    shell: PageShell,
     project: String,
     q: String,
     category: String,
     superseded: bool,
     categories: Vec<&'static str>,
-    entries: Vec<Entry>,
+    entries: Vec<EntryCard>,
     total: usize,
     contradictions: Vec<Contradicting>,
     /// Lines that can't be read, with why.
     damaged: Vec<String>,
 }
 
-struct Entry {
+struct EntryCard {
     id: String,
     category: &'static str,
     at: String,
@@ -70,26 +70,27 @@ struct Entry {
 }
 
 struct Contradicting {
-    newer: Entry,
-    older: Entry,
+    newer: EntryCard,
+    older: EntryCard,
     rule: &'static str,
 }
 
-pub(in crate::dashboard) async fn projects(State(hall): State<Arc<Hall>>) -> Result<Html<String>, Fault> {
+pub(in crate::dashboard) async fn projects(State(hall): State<Arc<Hall>>) -> Result<Html<String>, RequestFault> {
     aside(move || {
         let memory = hall.look.memory();
-        let projects =
-            memory.projects().map_err(|error| Fault::failed(format!("can't read the folder of projects: {error}")))?;
+        let projects = memory
+            .projects()
+            .map_err(|error| RequestFault::failed(format!("can't read the folder of projects: {error}")))?;
         let mut rows = Vec::new();
         for project in projects {
             let logs = logs(&hall, &project)?;
-            rows.push(ProjectRow {
+            rows.push(MemoryProjectRow {
                 name: project.to_string(),
                 live: logs.iter().map(|(category, log)| (category.as_str(), log.live().len())).collect(),
                 damaged: logs.iter().map(|(_, log)| log.damaged().len()).sum(),
             });
         }
-        render(&ProjectsPage { shell: Shell::around(&hall, "memory"), projects: rows })
+        render(&MemoryProjectsPage { shell: PageShell::around(&hall, "memory"), projects: rows })
     })
     .await
 }
@@ -97,11 +98,11 @@ pub(in crate::dashboard) async fn projects(State(hall): State<Arc<Hall>>) -> Res
 pub(in crate::dashboard) async fn page(
     State(hall): State<Arc<Hall>>,
     Path(name): Path<String>,
-    Query(asked): Query<Asked>,
-) -> Result<Html<String>, Fault> {
+    Query(asked): Query<MemoryFilter>,
+) -> Result<Html<String>, RequestFault> {
     aside(move || {
         let project: Slug =
-            name.parse().map_err(|_| Fault::new(StatusCode::NOT_FOUND, "No project can be called so"))?;
+            name.parse().map_err(|_| RequestFault::new(StatusCode::NOT_FOUND, "No project can be called so"))?;
         render(&memory(&hall, &project, asked)?)
     })
     .await
@@ -109,17 +110,18 @@ pub(in crate::dashboard) async fn page(
 
 type Logs = Vec<(MemoryCategory, Log)>;
 
-fn logs(hall: &Hall, project: &Slug) -> Result<Logs, Fault> {
+fn logs(hall: &Hall, project: &Slug) -> Result<Logs, RequestFault> {
     let memory = hall.look.memory();
     let read = |category: MemoryCategory| {
         let log = memory.log(project, category);
         let path = memory.path(project, category);
-        log.map(|log| (category, log)).map_err(|error| Fault::failed(format!("can't read {}: {error}", path.display())))
+        log.map(|log| (category, log))
+            .map_err(|error| RequestFault::failed(format!("can't read {}: {error}", path.display())))
     };
     MemoryCategory::ALL.into_iter().map(read).collect()
 }
 
-fn memory(hall: &Hall, project: &Slug, asked: Asked) -> Result<Page, Fault> {
+fn memory(hall: &Hall, project: &Slug, asked: MemoryFilter) -> Result<MemoryPage, RequestFault> {
     let logs = logs(hall, project)?;
     let meant = logs.iter().filter(|(category, _)| asked.category.is_empty() || category.as_str() == asked.category);
     let meant: Vec<&Log> = meant.map(|(_, log)| log).collect();
@@ -130,8 +132,8 @@ fn memory(hall: &Hall, project: &Slug, asked: Asked) -> Result<Page, Fault> {
     let damaged = logs.iter().flat_map(|(category, log)| {
         log.damaged().iter().map(move |damaged| format!("{category}, line {}: {}", damaged.line, damaged.why))
     });
-    Ok(Page {
-        shell: Shell::around(hall, "memory"),
+    Ok(MemoryPage {
+        shell: PageShell::around(hall, "memory"),
         project: project.to_string(),
         categories: MemoryCategory::ALL.iter().map(|category| category.as_str()).collect(),
         entries: found.records.iter().map(|record| entry(&logs, record)).collect(),
@@ -144,9 +146,9 @@ fn memory(hall: &Hall, project: &Slug, asked: Asked) -> Result<Page, Fault> {
     })
 }
 
-fn entry(logs: &Logs, record: &Record) -> Entry {
+fn entry(logs: &Logs, record: &Record) -> EntryCard {
     let at = wire::timestamp(record.at);
-    Entry {
+    EntryCard {
         id: record.id.to_string(),
         category: record.said.category().as_str(),
         clock: clock(&at),

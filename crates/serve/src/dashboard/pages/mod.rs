@@ -22,21 +22,21 @@ use axum::response::{Html, IntoResponse};
 use jiff::Timestamp;
 
 use super::Hall;
-use super::fault::Fault;
+use super::fault::RequestFault;
 
 /// The pages that every page leads to: path and name.
 const PAGES: &[(&str, &str)] =
     &[("runs", "Runs"), ("inbox", "Inbox"), ("memory", "Memory"), ("history", "History"), ("profile", "Profile")];
 
-/// What stands around every page.
-pub(super) struct Shell {
+/// The parts around every page.
+pub(super) struct PageShell {
     pub(super) base: String,
     csrf: String,
     here: &'static str,
     pages: &'static [(&'static str, &'static str)],
 }
 
-impl Shell {
+impl PageShell {
     /// Around the page that is reached by the path `here`.
     fn around(hall: &Hall, here: &'static str) -> Self {
         Self { base: hall.base.clone(), csrf: hall.door.csrf().to_owned(), here, pages: PAGES }
@@ -48,8 +48,8 @@ pub(super) async fn front(State(hall): State<Arc<Hall>>) -> impl IntoResponse {
     (StatusCode::SEE_OTHER, [(LOCATION, format!("{}/runs", hall.base))])
 }
 
-fn render(page: &impl Template) -> Result<Html<String>, Fault> {
-    page.render().map(Html).map_err(|error| Fault::failed(format!("This page can't be made: {error}")))
+fn render(page: &impl Template) -> Result<Html<String>, RequestFault> {
+    page.render().map(Html).map_err(|error| RequestFault::failed(format!("This page can't be made: {error}")))
 }
 
 /// A time as a person reads it: to the second, in UTC. What is no time is shown as it is.

@@ -1,4 +1,4 @@
-//! What the pages of history and profile share: the projects that have a past, and tables.
+//! Parts that the pages of history and profile share: the projects that have a past, and tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Html;
 
-use super::{Shell, render};
+use super::{PageShell, render};
 use crate::dashboard::Hall;
-use crate::dashboard::fault::Fault;
+use crate::dashboard::fault::RequestFault;
 use crate::dashboard::look::aside;
 
 #[derive(Template)]
 #[template(path = "past.html")]
 struct ProjectsPage {
-    shell: Shell,
+    shell: PageShell,
     title: &'static str,
     projects: Vec<ProjectRow>,
 }
@@ -30,7 +30,7 @@ struct ProjectsPage {
 struct ProjectRow {
     name: String,
     runs: u64,
-    /// What is applied, in a word.
+    /// State of the applied profile, in a word.
     profile: &'static str,
 }
 
@@ -38,12 +38,12 @@ struct ProjectRow {
 pub(super) struct Table {
     pub(super) title: &'static str,
     pub(super) head: Vec<String>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<TableRow>,
     pub(super) below: Vec<String>,
 }
 
 /// One row: what it is about, and the other cells, each with the name of its column.
-pub(super) struct Row {
+pub(super) struct TableRow {
     pub(super) name: String,
     pub(super) cells: Vec<(String, String)>,
 }
@@ -54,21 +54,21 @@ impl Table {
         let rows = sheet.rows.into_iter().map(|row| {
             let mut cells = row.into_iter();
             let name = cells.next().unwrap_or_default();
-            Row { name, cells: head.iter().skip(1).cloned().zip(cells).collect() }
+            TableRow { name, cells: head.iter().skip(1).cloned().zip(cells).collect() }
         });
         Self { title: sheet.title, rows: rows.collect(), head, below: sheet.below }
     }
 }
 
-pub(in crate::dashboard) async fn histories(State(hall): State<Arc<Hall>>) -> Result<Html<String>, Fault> {
+pub(in crate::dashboard) async fn histories(State(hall): State<Arc<Hall>>) -> Result<Html<String>, RequestFault> {
     aside(move || projects(&hall, "history", "History")).await
 }
 
-pub(in crate::dashboard) async fn profiles(State(hall): State<Arc<Hall>>) -> Result<Html<String>, Fault> {
+pub(in crate::dashboard) async fn profiles(State(hall): State<Arc<Hall>>) -> Result<Html<String>, RequestFault> {
     aside(move || projects(&hall, "profile", "Profiles")).await
 }
 
-fn projects(hall: &Hall, here: &'static str, title: &'static str) -> Result<Html<String>, Fault> {
+fn projects(hall: &Hall, here: &'static str, title: &'static str) -> Result<Html<String>, RequestFault> {
     let mut runs: BTreeMap<String, u64> = BTreeMap::new();
     for run in hall.look.runs()? {
         let project = match run.listed.as_ref() {
@@ -84,7 +84,7 @@ fn projects(hall: &Hall, here: &'static str, title: &'static str) -> Result<Html
         .look
         .memory()
         .projects()
-        .map_err(|error| Fault::failed(format!("can't read the folder of projects: {error}")))?;
+        .map_err(|error| RequestFault::failed(format!("can't read the folder of projects: {error}")))?;
     for project in known {
         runs.entry(project.to_string()).or_default();
     }
@@ -98,15 +98,15 @@ fn projects(hall: &Hall, here: &'static str, title: &'static str) -> Result<Html
         };
         Some(ProjectRow { name, runs, profile })
     });
-    render(&ProjectsPage { shell: Shell::around(hall, here), title, projects: rows.collect() })
+    render(&ProjectsPage { shell: PageShell::around(hall, here), title, projects: rows.collect() })
 }
 
 /// The project of that name, as an address has it.
-pub(in crate::dashboard) fn project_named(name: &str) -> Result<Slug, Fault> {
-    name.parse().map_err(|_| Fault::new(StatusCode::NOT_FOUND, "There is no such project"))
+pub(in crate::dashboard) fn project_named(name: &str) -> Result<Slug, RequestFault> {
+    name.parse().map_err(|_| RequestFault::new(StatusCode::NOT_FOUND, "There is no such project"))
 }
 
-/// What could not be read, a line each.
+/// Returns what could not be read, a line each.
 pub(super) fn left_out(coverage: &Coverage) -> Vec<String> {
     let said = |(path, error): &(std::path::PathBuf, std::io::Error)| {
         format!("{} is left out: {error}", visible_line(&path.display().to_string()))

@@ -6,21 +6,21 @@ use adjutant_core::view::summary;
 use adjutant_store::runs::PeerFiles;
 use askama::Template;
 
-use super::run::{CountedPart, Moments, Window};
-use super::{Shell, clock};
+use super::run::{CountedPart, MomentWindow, Moments};
+use super::{PageShell, clock};
 use crate::dashboard::Hall;
-use crate::dashboard::fault::Fault;
+use crate::dashboard::fault::RequestFault;
 
-/// What stands in for a status: what became of it is not ours to say.
+/// Text in place of a status: the outcome of the peer's session is not ours to say.
 pub(super) const STATE: &str = "another program's";
 
-/// How many messages are on the page, from the last back.
+/// Number of messages on the page, from the last back.
 const MESSAGES_SHOWN_MAX: usize = 200;
 
 #[derive(Template)]
 #[template(path = "peer.html")]
-pub(super) struct Page {
-    shell: Shell,
+pub(super) struct PeerPage {
+    shell: PageShell,
     run_id: String,
     state: &'static str,
     phase: String,
@@ -28,7 +28,7 @@ pub(super) struct Page {
     project: String,
     started: String,
     updated: String,
-    /// What can't be read.
+    /// Messages about what can't be read.
     problems: Vec<String>,
     approvals: Vec<Approval>,
     said: Vec<PeerMessage>,
@@ -40,10 +40,10 @@ pub(super) struct Page {
 }
 
 /// The page of the session `name`: its session file, its transcript and its trace, whichever there are.
-pub(super) fn page(hall: &Hall, name: &str, window: &Window) -> Result<Page, Fault> {
+pub(super) fn page(hall: &Hall, name: &str, window: &MomentWindow) -> Result<PeerPage, RequestFault> {
     let lines = hall.look.trace_of_peer(name)?;
     let trace = lines.trace();
-    let files = PeerFiles::read(&hall.look.home, name).map_err(|error| Fault::failed(error.to_string()))?;
+    let files = PeerFiles::read(&hall.look.home, name).map_err(|error| RequestFault::failed(error.to_string()))?;
     let mut problems = Vec::new();
     let session = match files.session.as_deref().map(peer_session::read).transpose() {
         Ok(session) => session,
@@ -55,7 +55,7 @@ pub(super) fn page(hall: &Hall, name: &str, window: &Window) -> Result<Page, Fau
     if !trace.damaged.is_empty() {
         problems.push(left_out(trace.damaged.len(), "trace"));
     }
-    let facts = Facts::of(session.as_ref(), &trace);
+    let facts = SessionFacts::of(session.as_ref(), &trace);
     let session = session.unwrap_or_default();
     let (kept, unreadable) = files.transcript.as_deref().map(peer_session::read_transcript).unwrap_or_default();
     if !unreadable.is_empty() {
@@ -63,8 +63,8 @@ pub(super) fn page(hall: &Hall, name: &str, window: &Window) -> Result<Page, Fau
     }
     let said = if kept.is_empty() { session.messages } else { kept };
     let shown = said[said.len().saturating_sub(MESSAGES_SHOWN_MAX)..].to_vec();
-    Ok(Page {
-        shell: Shell::around(hall, "runs"),
+    Ok(PeerPage {
+        shell: PageShell::around(hall, "runs"),
         run_id: name.to_owned(),
         state: STATE,
         phase: or_dash(facts.phase),
@@ -82,15 +82,15 @@ pub(super) fn page(hall: &Hall, name: &str, window: &Window) -> Result<Page, Fau
     })
 }
 
-/// What the session file says of a session, or without one its trace.
-struct Facts {
+/// Facts of a session from its session file, or without one from its trace.
+struct SessionFacts {
     phase: Option<String>,
     project: Option<String>,
     started_at: Option<String>,
     updated_at: Option<String>,
 }
 
-impl Facts {
+impl SessionFacts {
     fn of(session: Option<&PeerSession>, trace: &Trace<'_>) -> Self {
         if let Some(PeerSession { phase, project, started_at, updated_at, .. }) = session.cloned() {
             return Self { phase, project, started_at, updated_at };

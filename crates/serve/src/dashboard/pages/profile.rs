@@ -1,4 +1,4 @@
-//! What past runs of a project teach: what is applied, what would be, and the difference.
+//! The page of what past runs of a project teach: the applied profile, the candidate, and the difference.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use adjutant_core::learn::profile::{Change, Profile};
 use adjutant_core::learn::{CALIBRATION_TRAP, thresholds};
 use adjutant_core::trace::wire;
 use adjutant_core::view::learned::{self, Rests};
-use adjutant_runtime::past::Shown;
+use adjutant_runtime::past::ProfileReview;
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Html;
 use jiff::Timestamp;
 
 use super::past::{Table, left_out, project_named};
-use super::{Shell, clock, render};
+use super::{PageShell, clock, render};
 use crate::dashboard::Hall;
-use crate::dashboard::fault::Fault;
+use crate::dashboard::fault::RequestFault;
 use crate::dashboard::look::aside;
 
 #[derive(Template)]
 #[template(path = "profile.html")]
-struct Page {
-    shell: Shell,
+struct ProfilePage {
+    shell: PageShell,
     project: String,
-    /// What is in the place of the profile and can't be used, with what to do.
+    /// Problem with a file in the place of the profile that can't be used, and what to do.
     unusable: Option<(String, String)>,
-    applied: Option<Contents>,
-    candidate: Contents,
-    /// What would change; absent where there was no profile before.
+    applied: Option<ProfileContents>,
+    candidate: ProfileContents,
+    /// Changes by the candidate; absent if there was no profile before.
     changes: Option<Vec<Change>>,
-    /// Whether the candidate is more than what is applied, made anew.
+    /// True if the candidate is more than the applied profile, made anew.
     has_changes: bool,
     is_idle: bool,
     /// Tell this from everything else that could be shown, for who acts on it.
@@ -40,7 +40,7 @@ struct Page {
 }
 
 /// A profile as it is shown.
-struct Contents {
+struct ProfileContents {
     /// Tells what of it is named from what is named of the other.
     id: &'static str,
     generated_at: String,
@@ -51,7 +51,7 @@ struct Contents {
     notes: Vec<String>,
 }
 
-impl Contents {
+impl ProfileContents {
     fn of(id: &'static str, profile: &Profile) -> Self {
         Self {
             id,
@@ -68,20 +68,20 @@ impl Contents {
 pub(in crate::dashboard) async fn page(
     State(hall): State<Arc<Hall>>,
     Path(project): Path<String>,
-) -> Result<Html<String>, Fault> {
+) -> Result<Html<String>, RequestFault> {
     let project = project_named(&project)?;
     aside(move || {
-        let shown = Shown::read(&hall.look.home, &project, now(), thresholds::SMALLEST_MIN_SAMPLES)
-            .map_err(|error| Fault::failed(format!("can't read the folder of sessions: {error}")))?;
+        let shown = ProfileReview::read(&hall.look.home, &project, now(), thresholds::SMALLEST_MIN_SAMPLES)
+            .map_err(|error| RequestFault::failed(format!("can't read the folder of sessions: {error}")))?;
         let applied = shown.applied.as_ref().ok().and_then(Option::as_ref);
         let unusable = shown.applied.as_ref().err();
         let changes = applied.map(|before| before.changes(&shown.candidate));
-        render(&Page {
-            shell: Shell::around(&hall, "profile"),
+        render(&ProfilePage {
+            shell: PageShell::around(&hall, "profile"),
             project: project.to_string(),
             unusable: unusable.map(|error| (why(error), error.hint(&project).unwrap_or_default())),
-            applied: applied.map(|profile| Contents::of("applied", profile)),
-            candidate: Contents::of("candidate", &shown.candidate),
+            applied: applied.map(|profile| ProfileContents::of("applied", profile)),
+            candidate: ProfileContents::of("candidate", &shown.candidate),
             has_changes: changes.as_ref().is_none_or(|changes| !changes.is_empty()),
             changes,
             is_idle: shown.candidate.is_idle(),
@@ -94,7 +94,7 @@ pub(in crate::dashboard) async fn page(
     .await
 }
 
-/// What is wrong, with its causes.
+/// Returns an error's text with its causes.
 fn why(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

@@ -19,30 +19,30 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::inbox::QuestionPart;
-use super::{Shell, clock, render};
+use super::{PageShell, clock, render};
 use crate::dashboard::Hall;
-use crate::dashboard::fault::Fault;
-use crate::dashboard::look::{Lines, aside};
+use crate::dashboard::fault::RequestFault;
+use crate::dashboard::look::{JournalLines, aside};
 
-/// How many moments are on a page: a journal may have a hundred thousand.
+/// Number of moments on a page: a journal may have a hundred thousand.
 const MOMENTS_PER_PAGE: usize = 200;
 
-/// Which moments are asked for; the last ones, if nothing is said.
+/// The moments to show; by default the last ones.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(in crate::dashboard) struct Window {
+pub(in crate::dashboard) struct MomentWindow {
     /// Those before this one. What is no number is none, here and below.
     before: String,
     /// Those after this one.
     after: String,
-    /// Whether those are shown too that the program notes for itself.
+    /// Set if internal events are shown too.
     details: Option<String>,
 }
 
 #[derive(Template)]
 #[template(path = "run.html")]
-struct Page {
-    shell: Shell,
+struct RunPage {
+    shell: PageShell,
     run_id: String,
     status: String,
     is_over: bool,
@@ -53,7 +53,7 @@ struct Page {
     counted: String,
 }
 
-/// What was counted: replaced as it goes on.
+/// Cost and counts of a run: replaced as it goes on.
 #[derive(Template)]
 #[template(path = "counted.html")]
 pub(super) struct CountedPart {
@@ -62,9 +62,9 @@ pub(super) struct CountedPart {
 }
 
 impl CountedPart {
-    pub(super) fn of(hall: &Hall, trace: &Trace<'_>) -> Result<String, Fault> {
+    pub(super) fn of(hall: &Hall, trace: &Trace<'_>) -> Result<String, RequestFault> {
         let part = Self { cost: hall.look.cost(trace), detectors: detectors::of(trace).detectors };
-        part.render().map_err(|error| Fault::failed(format!("This page can't be made: {error}")))
+        part.render().map_err(|error| RequestFault::failed(format!("This page can't be made: {error}")))
     }
 }
 
@@ -77,18 +77,18 @@ pub(super) struct Moments {
     /// The places of the first and the last that are shown.
     pub(super) first: u64,
     pub(super) last: u64,
-    /// How many there are in all.
+    /// Number of moments in all.
     pub(super) total: usize,
-    /// Whether those are shown that the program notes for itself.
+    /// True if internal events are shown.
     pub(super) details: bool,
 }
 
-/// Where a run stands: replaced as it goes on.
+/// Status of a run: replaced as it goes on.
 #[derive(Template)]
 #[template(path = "status.html")]
 struct StatusPart<'a> {
     run_id: &'a RunId,
-    /// How many lines don't carry the hash of the line before.
+    /// Number of lines that don't carry the hash of the line before.
     breaks: u64,
     summary: &'a Summary,
     state: RunState,
@@ -107,23 +107,23 @@ struct MomentPart<'a> {
     clock: String,
 }
 
-/// What of a run changes while it is followed.
-pub(in crate::dashboard) struct Head {
-    /// Where it stands, as a part of the page.
+/// Parts of a run's page that change while it is followed.
+pub(in crate::dashboard) struct RunHead {
+    /// The run's status, as a part of the page.
     pub(in crate::dashboard) status: String,
-    /// What it cost and which detectors fired, as a part of the page.
+    /// The run's cost and the detectors that fired, as a part of the page.
     pub(in crate::dashboard) counted: String,
-    /// What it asks.
+    /// The run's questions.
     pub(in crate::dashboard) questions: Vec<Row>,
-    /// Whether it is over.
+    /// True if the run is over.
     pub(in crate::dashboard) is_over: bool,
 }
 
 pub(in crate::dashboard) async fn page(
     State(hall): State<Arc<Hall>>,
     Path(name): Path<String>,
-    Query(window): Query<Window>,
-) -> Result<Html<String>, Fault> {
+    Query(window): Query<MomentWindow>,
+) -> Result<Html<String>, RequestFault> {
     aside(move || match hall.look.named(&name)? {
         Found::Run(run_id) => render(&run(&hall, &run_id, &window)?),
         Found::Peer(name) => render(&super::peer::page(&hall, &name, &window)?),
@@ -131,17 +131,17 @@ pub(in crate::dashboard) async fn page(
     .await
 }
 
-fn run(hall: &Hall, run_id: &RunId, window: &Window) -> Result<Page, Fault> {
+fn run(hall: &Hall, run_id: &RunId, window: &MomentWindow) -> Result<RunPage, RequestFault> {
     let lines = hall.look.journal(run_id)?;
     let trace = lines.trace();
     let head = head(hall, run_id, &lines, &trace)?;
     let moments = Moments::of(&trace, window)?;
-    Ok(Page {
-        shell: Shell::around(hall, "runs"),
+    Ok(RunPage {
+        shell: PageShell::around(hall, "runs"),
         run_id: run_id.to_string(),
         status: head.status,
         is_over: head.is_over,
-        questions: head.questions.iter().map(|row| question(&hall.base, row)).collect::<Result<_, Fault>>()?,
+        questions: head.questions.iter().map(|row| question(&hall.base, row)).collect::<Result<_, RequestFault>>()?,
         follow_after: (!moments.has_newer && !head.is_over).then_some(moments.last),
         moments,
         counted: head.counted,
@@ -150,7 +150,7 @@ fn run(hall: &Hall, run_id: &RunId, window: &Window) -> Result<Page, Fault> {
 
 impl Moments {
     /// Those of a trace that are asked for.
-    pub(super) fn of(trace: &Trace<'_>, window: &Window) -> Result<Self, Fault> {
+    pub(super) fn of(trace: &Trace<'_>, window: &MomentWindow) -> Result<Self, RequestFault> {
         let total = trace.lines.len();
         // Places grow from line to line, but for damage.
         let number = |text: &str| text.parse::<u64>().ok();
@@ -168,7 +168,7 @@ impl Moments {
         let mut timeline = Timeline::default();
         trace.lines[..begin].iter().for_each(|line| timeline.pass(line));
         let shown = trace.lines[begin..end].iter().map(|line| moment(&timeline.take(line)));
-        let shown = shown.collect::<Result<Vec<String>, Fault>>()?;
+        let shown = shown.collect::<Result<Vec<String>, RequestFault>>()?;
         let at = |index: Option<usize>| index.and_then(|index| trace.lines.get(index)).map_or(0, place);
         Ok(Self {
             shown,
@@ -182,8 +182,13 @@ impl Moments {
     }
 }
 
-/// Where a run stands and what it asks.
-pub(in crate::dashboard) fn head(hall: &Hall, run_id: &RunId, lines: &Lines, trace: &Trace<'_>) -> Result<Head, Fault> {
+/// Builds the parts of a run's page that change: its status, counts and questions.
+pub(in crate::dashboard) fn head(
+    hall: &Hall,
+    run_id: &RunId,
+    lines: &JournalLines,
+    trace: &Trace<'_>,
+) -> Result<RunHead, RequestFault> {
     let waiting = hall.look.waiting_of(run_id)?;
     let summary = summary::of(trace);
     let is_driven = say::is_driven(&hall.look.home, run_id);
@@ -197,13 +202,13 @@ pub(in crate::dashboard) fn head(hall: &Hall, run_id: &RunId, lines: &Lines, tra
     let (started, updated) = (at(&summary.started_at), at(&summary.updated_at));
     let breaks = if trace.is_ours() { lines.breaks() } else { 0 };
     let status = StatusPart { run_id, breaks, summary: &summary, state, cost, started, updated, is_driven };
-    let status = status.render().map_err(|error| Fault::failed(format!("This page can't be made: {error}")))?;
+    let status = status.render().map_err(|error| RequestFault::failed(format!("This page can't be made: {error}")))?;
     let counted = CountedPart::of(hall, trace)?;
-    Ok(Head { status, counted, questions: waiting.rows, is_over: summary.outcome.is_some() })
+    Ok(RunHead { status, counted, questions: waiting.rows, is_over: summary.outcome.is_some() })
 }
 
 /// One moment as a part of the page.
-pub(in crate::dashboard) fn moment(moment: &Moment) -> Result<String, Fault> {
+pub(in crate::dashboard) fn moment(moment: &Moment) -> Result<String, RequestFault> {
     let class = match moment.weight {
         Weight::Turning => "turning",
         Weight::Main => "main",
@@ -211,11 +216,11 @@ pub(in crate::dashboard) fn moment(moment: &Moment) -> Result<String, Fault> {
     };
     let clock = moment.at.as_deref().map(clock).unwrap_or_default();
     let part = MomentPart { moment, class, clock };
-    part.render().map_err(|error| Fault::failed(format!("This page can't be made: {error}")))
+    part.render().map_err(|error| RequestFault::failed(format!("This page can't be made: {error}")))
 }
 
 /// One question as a part of the page.
-pub(in crate::dashboard) fn question(base: &str, row: &Row) -> Result<String, Fault> {
+pub(in crate::dashboard) fn question(base: &str, row: &Row) -> Result<String, RequestFault> {
     let part = QuestionPart::of(base, row, false);
-    part.render().map_err(|error| Fault::failed(format!("This page can't be made: {error}")))
+    part.render().map_err(|error| RequestFault::failed(format!("This page can't be made: {error}")))
 }

@@ -12,21 +12,21 @@ use axum::response::Html;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::{Shell, clock, render};
+use super::{PageShell, clock, render};
 use crate::dashboard::Hall;
-use crate::dashboard::fault::Fault;
+use crate::dashboard::fault::RequestFault;
 use crate::dashboard::look::aside;
 
-/// How many runs are on a page.
+/// Number of runs on a page.
 const RUNS_PER_PAGE: usize = 50;
 
-/// The word for what is none of our runs.
+/// The word for sessions that are not runs of ours.
 const OTHER: &str = "other";
 
-/// Which runs are asked for.
+/// Filter of the runs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(in crate::dashboard) struct Asked {
+pub(in crate::dashboard) struct RunsFilter {
     q: String,
     project: String,
     status: String,
@@ -35,38 +35,38 @@ pub(in crate::dashboard) struct Asked {
 
 #[derive(Template)]
 #[template(path = "runs.html")]
-struct Page {
-    shell: Shell,
+struct RunsPage {
+    shell: PageShell,
     q: String,
     project: String,
     status: String,
     projects: BTreeSet<String>,
     words: Vec<&'static str>,
-    rows: Vec<Row>,
-    /// How many runs there are.
+    rows: Vec<RunRow>,
+    /// Number of runs.
     all: usize,
-    /// How many fit what is asked for.
+    /// Number of runs that fit the filter.
     total: usize,
     /// The first and last of them on this page, from 1.
     first: usize,
     last: usize,
     page: usize,
     has_more: bool,
-    /// How many runs wait for the operator.
+    /// Number of runs that wait for the operator.
     waits: usize,
 }
 
 /// One run on the page.
-struct Row {
+struct RunRow {
     name: String,
-    /// Whether it has a page of its own.
+    /// True if the run has a page of its own.
     has_page: bool,
     project: String,
     word: &'static str,
     said: String,
     phase: String,
     cost: String,
-    /// What it asks, if it asks something.
+    /// Kind of its open question, if it has one.
     asks: Option<&'static str>,
     at: String,
     clock: String,
@@ -75,8 +75,8 @@ struct Row {
 
 pub(in crate::dashboard) async fn page(
     State(hall): State<Arc<Hall>>,
-    Query(asked): Query<Asked>,
-) -> Result<Html<String>, Fault> {
+    Query(asked): Query<RunsFilter>,
+) -> Result<Html<String>, RequestFault> {
     aside(move || render(&list(&hall, asked)?)).await
 }
 
@@ -84,7 +84,7 @@ fn word(listed: &Listed) -> &'static str {
     listed.state().map_or(OTHER, RunState::word)
 }
 
-/// What a run asks, whether somebody drives it or not.
+/// Returns the kind of a run's open question. It doesn't matter if a process drives the run.
 fn asks(listed: &Listed) -> Option<&'static str> {
     let Listed::Run(run) = listed else { return None };
     run.waiting.filter(|_| run.outcome.is_none()).map(|kind| kind.as_str())
@@ -98,7 +98,7 @@ fn project(listed: &Listed) -> Option<&str> {
     }
 }
 
-fn list(hall: &Hall, asked: Asked) -> Result<Page, Fault> {
+fn list(hall: &Hall, asked: RunsFilter) -> Result<RunsPage, RequestFault> {
     let runs = hall.look.runs()?;
     let text = asked.q.trim().to_lowercase();
     let holds = |name: &str| name.to_lowercase().contains(&text);
@@ -114,9 +114,9 @@ fn list(hall: &Hall, asked: Asked) -> Result<Page, Fault> {
     let before = (page - 1) * RUNS_PER_PAGE;
     let shown = fitting.iter().skip(before).take(RUNS_PER_PAGE);
     let now = Timestamp::now();
-    let rows: Vec<Row> = shown.map(|run| row(hall, run, now)).collect();
-    Ok(Page {
-        shell: Shell::around(hall, "runs"),
+    let rows: Vec<RunRow> = shown.map(|run| row(hall, run, now)).collect();
+    Ok(RunsPage {
+        shell: PageShell::around(hall, "runs"),
         projects: runs.iter().filter_map(|run| project(&run.listed)).map(str::to_owned).collect(),
         words: RunState::WORDS.into_iter().chain([OTHER]).collect(),
         all: runs.len(),
@@ -133,12 +133,12 @@ fn list(hall: &Hall, asked: Asked) -> Result<Page, Fault> {
     })
 }
 
-fn row(hall: &Hall, run: &Catalogued, now: Timestamp) -> Row {
+fn row(hall: &Hall, run: &Catalogued, now: Timestamp) -> RunRow {
     let listed = run.listed.as_ref();
     let row = listed.row();
     let at = row.updated_at.unwrap_or_default();
     let since = at.parse::<Timestamp>().ok().map(|at| u64::try_from(now.duration_since(at).as_secs()).unwrap_or(0));
-    Row {
+    RunRow {
         has_page: !matches!(listed, Listed::Unreadable { .. }),
         name: row.run_id,
         project: row.project.unwrap_or_default(),

@@ -36,27 +36,27 @@ fn counts() -> Value {
 
 /// Reads a stream cut at `cut`: what was shown, and the reply or the step that ended it otherwise. The stream's
 /// end is `Step::Nothing` unless the reply is whole there.
-fn read(stream: &[u8], cut: usize) -> (Vec<Delta>, Result<Reply, Step>) {
-    let mut reader = sse::Reader::default();
+fn read(stream: &[u8], cut: usize) -> (Vec<Delta>, Result<Reply, StreamStep>) {
+    let mut reader = sse::SseReader::default();
     let mut events = Vec::new();
     let (first, rest) = stream.split_at(cut);
     reader.push(first, &mut events).unwrap();
     reader.push(rest, &mut events).unwrap();
-    let mut fold = Fold::new([("mcp_x_1".to_owned(), "mcp.x".to_owned())].into(), 3);
+    let mut fold = ChatFold::new([("mcp_x_1".to_owned(), "mcp.x".to_owned())].into(), 3);
     let mut deltas = Vec::new();
     for event in &events {
         match fold.read(event) {
-            Step::Nothing => {}
-            Step::Show(delta) => deltas.push(delta),
-            Step::Done => return (deltas, Ok(Box::new(fold).finish())),
-            step @ (Step::Failed(_) | Step::Unreadable(_)) => return (deltas, Err(step)),
+            StreamStep::Nothing => {}
+            StreamStep::Show(delta) => deltas.push(delta),
+            StreamStep::Done => return (deltas, Ok(Box::new(fold).finish())),
+            step @ (StreamStep::Failed(_) | StreamStep::Unreadable(_)) => return (deltas, Err(step)),
         }
     }
-    let ended = if fold.is_whole() { Ok(Box::new(fold).finish()) } else { Err(Step::Nothing) };
+    let ended = if fold.is_whole() { Ok(Box::new(fold).finish()) } else { Err(StreamStep::Nothing) };
     (deltas, ended)
 }
 
-fn play(chunks: &[Value]) -> (Vec<Delta>, Result<Reply, Step>) {
+fn play(chunks: &[Value]) -> (Vec<Delta>, Result<Reply, StreamStep>) {
     let stream: String = chunks.iter().map(sent).collect();
     read((stream + OVER).as_bytes(), 0)
 }
@@ -147,8 +147,8 @@ fn a_stream_that_ends_is_a_reply_only_behind_its_reason_to_stop() {
                 assert_eq!((ended, marked), (Ok(uncounted.clone()), Ok(uncounted)));
             }
             _ => {
-                assert_eq!(ended, Err(Step::Nothing), "after {count} chunks");
-                assert!(matches!(marked, Err(Step::Unreadable(_))), "after {count} chunks");
+                assert_eq!(ended, Err(StreamStep::Nothing), "after {count} chunks");
+                assert!(matches!(marked, Err(StreamStep::Unreadable(_))), "after {count} chunks");
             }
         }
     }
@@ -172,12 +172,12 @@ fn an_error_after_any_chunk_ends_the_stream_in_each_of_its_forms() {
         for count in 0..whole.len() {
             let stream: Vec<Value> = whole[..count].iter().chain([form]).cloned().collect();
             let expected = expected.as_ref().unwrap_or(form).to_string();
-            assert_eq!(play(&stream).1, Err(Step::Failed(expected)), "{form} after {count} chunks");
+            assert_eq!(play(&stream).1, Err(StreamStep::Failed(expected)), "{form} after {count} chunks");
         }
     }
     for data in ["{\"error\":{\"message\":\"down\"}}", "oh no"] {
         let stream = format!("{}event: error\ndata: {data}\n\n{OVER}", sent(&says("x")));
-        assert_eq!(read(stream.as_bytes(), 0).1, Err(Step::Failed(data.to_owned())), "{data}");
+        assert_eq!(read(stream.as_bytes(), 0).1, Err(StreamStep::Failed(data.to_owned())), "{data}");
     }
 }
 
@@ -302,9 +302,9 @@ fn every_reason_to_stop_has_its_word() {
     check("content_filter", "x\n\nits content filter ended the reply", false, Stop::Refusal);
     for reason in GIVEN_UP {
         let given_up = play(&[says("x"), stops(reason)]).1;
-        assert!(matches!(given_up, Err(Step::Unreadable(why)) if why.contains(reason)), "{reason}");
+        assert!(matches!(given_up, Err(StreamStep::Unreadable(why)) if why.contains(reason)), "{reason}");
     }
-    assert!(matches!(play(&[says("x"), stops("")]).1, Err(Step::Unreadable(_))));
+    assert!(matches!(play(&[says("x"), stops("")]).1, Err(StreamStep::Unreadable(_))));
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn text_and_thinking_are_read_in_each_of_their_forms() {
 #[test]
 fn a_chunk_that_is_no_json_ends_the_reading() {
     let broken = read(b"data: {\"choices\": [\n\n", 0).1;
-    assert_eq!(broken, Err(Step::Unreadable("a chunk is no JSON".to_owned())));
+    assert_eq!(broken, Err(StreamStep::Unreadable("a chunk is no JSON".to_owned())));
 }
 
 #[test]

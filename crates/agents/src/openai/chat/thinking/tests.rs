@@ -3,10 +3,10 @@ use proptest::prelude::*;
 use super::*;
 
 /// Splits content that comes in these pieces: all of it, and what was shown of it.
-fn split<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (Parts, Parts) {
+fn split<'a>(pieces: impl IntoIterator<Item = &'a str>) -> (SplitContent, SplitContent) {
     let mut splitter = Splitter::new();
-    let mut shown = Parts::default();
-    let mut show = |more: Parts| {
+    let mut shown = SplitContent::default();
+    let mut show = |more: SplitContent| {
         shown.said.push_str(&more.said);
         shown.thought.push_str(&more.thought);
     };
@@ -28,7 +28,7 @@ fn cuts(content: &str) -> Vec<Vec<&str>> {
 /// The content splits like this, however it is cut.
 #[track_caller]
 fn check(content: &str, said: &str, thought: &str) {
-    let expected = Parts { said: said.to_owned(), thought: thought.to_owned() };
+    let expected = SplitContent { said: said.to_owned(), thought: thought.to_owned() };
     assert_eq!(split([content]).0, expected, "{content:?}");
     for pieces in cuts(content) {
         assert_eq!(split(pieces.iter().copied()).0, expected, "{pieces:?}");
@@ -40,13 +40,13 @@ fn check(content: &str, said: &str, thought: &str) {
 fn check_text(content: &str) {
     check(content, content, "");
     for pieces in cuts(content) {
-        assert_eq!(split(pieces).1, Parts { said: content.to_owned(), thought: String::new() }, "{content:?}");
+        assert_eq!(split(pieces).1, SplitContent { said: content.to_owned(), thought: String::new() }, "{content:?}");
     }
 }
 
 #[test]
 fn thinking_between_the_marks_of_any_family_is_not_said() {
-    for block in BLOCKS {
+    for block in THINKING_MARKS {
         for closing in block.closings {
             let content = format!("{}\nBLOCKER: none yet\n{closing}Done.", block.opening);
             check(&content, "Done.", "\nBLOCKER: none yet\n");
@@ -141,7 +141,7 @@ fn messages_of_harmony_are_told_apart_by_their_channel() {
 #[test]
 fn what_is_shown_is_what_was_split_unless_the_opening_was_in_the_prompt() {
     let (split_whole, shown) = split(["<thi", "nk>a", "b</th", "ink>", "\n", "c <"]);
-    assert_eq!((&split_whole, &shown), (&Parts { said: "c <".to_owned(), thought: "ab".to_owned() }, &shown));
+    assert_eq!((&split_whole, &shown), (&SplitContent { said: "c <".to_owned(), thought: "ab".to_owned() }, &shown));
     assert_eq!(split_whole, shown);
     let (split_whole, shown) = split(["a\n", "</think>", "b"]);
     assert_eq!((split_whole.said.as_str(), shown.said.as_str()), ("b", "a\nb"));
@@ -149,8 +149,12 @@ fn what_is_shown_is_what_was_split_unless_the_opening_was_in_the_prompt() {
 
 #[test]
 fn marks_begin_where_they_are_looked_for_and_none_begins_another() {
-    let openings = BLOCKS.iter().map(|block| block.opening).chain(FRAMES.iter().map(|frame| frame.opening));
-    let closings = BLOCKS.iter().flat_map(|block| block.closings).chain(FRAMES.iter().flat_map(|frame| frame.closings));
+    let openings =
+        THINKING_MARKS.iter().map(|block| block.opening).chain(ANSWER_MARKS.iter().map(|frame| frame.opening));
+    let closings = THINKING_MARKS
+        .iter()
+        .flat_map(|block| block.closings)
+        .chain(ANSWER_MARKS.iter().flat_map(|frame| frame.closings));
     let mut marks: Vec<&str> = openings.chain(closings.copied()).collect();
     marks.sort_unstable();
     marks.dedup();
@@ -172,8 +176,8 @@ fn white_space_without_end_is_not_read_again_and_again() {
 
 /// Text of marks, code and words.
 fn content() -> impl Strategy<Value = String> {
-    let marks = BLOCKS.iter().flat_map(|block| block.closings.iter().chain([&block.opening]));
-    let marks: Vec<&str> = marks.chain(FRAMES.iter().map(|frame| &frame.opening)).copied().collect();
+    let marks = THINKING_MARKS.iter().flat_map(|block| block.closings.iter().chain([&block.opening]));
+    let marks: Vec<&str> = marks.chain(ANSWER_MARKS.iter().map(|frame| &frame.opening)).copied().collect();
     let piece = prop_oneof![
         3 => proptest::sample::select(marks).prop_map(str::to_owned),
         3 => proptest::sample::select(vec!["`", "```", "\n", "\n```\n", " ", "~~~", "<", "ok", "größe", "\"", "<think>", "</think>"])
@@ -195,14 +199,14 @@ proptest! {
     #[test]
     fn text_without_marks_is_unchanged(content in "[^<\\[◁]{0,60}") {
         prop_assert_eq!(split([content.as_str()]), (
-            Parts { said: content.clone(), thought: String::new() },
-            Parts { said: content.clone(), thought: String::new() },
+            SplitContent { said: content.clone(), thought: String::new() },
+            SplitContent { said: content.clone(), thought: String::new() },
         ));
     }
 
     #[test]
     fn nothing_is_lost_but_marks_and_white_space(content in content()) {
-        let Parts { said, thought } = split([content.as_str()]).0;
+        let SplitContent { said, thought } = split([content.as_str()]).0;
         let count = |text: &str| text.matches("größe").count() + text.matches("ok").count();
         prop_assert_eq!(count(&said) + count(&thought), count(&content));
     }

@@ -44,27 +44,27 @@ fn incomplete(reason: &str) -> Value {
 }
 
 /// Reads a stream cut at `cut`: what was shown, and the reply or the step that ended it otherwise.
-fn read(stream: &[u8], cut: usize) -> (Vec<Delta>, Result<Reply, Step>) {
-    let mut reader = sse::Reader::default();
+fn read(stream: &[u8], cut: usize) -> (Vec<Delta>, Result<Reply, StreamStep>) {
+    let mut reader = sse::SseReader::default();
     let mut events = Vec::new();
     let (first, rest) = stream.split_at(cut);
     reader.push(first, &mut events).unwrap();
     reader.push(rest, &mut events).unwrap();
-    let mut fold = Fold::new([("mcp_x_1".to_owned(), "mcp.x".to_owned())].into());
+    let mut fold = ResponsesFold::new([("mcp_x_1".to_owned(), "mcp.x".to_owned())].into());
     let mut deltas = Vec::new();
     for event in &events {
         match fold.read(event) {
-            Step::Nothing => {}
-            Step::Show(delta) => deltas.push(delta),
-            Step::Done => return (deltas, Ok(Box::new(fold).finish())),
-            step @ (Step::Failed(_) | Step::Unreadable(_)) => return (deltas, Err(step)),
+            StreamStep::Nothing => {}
+            StreamStep::Show(delta) => deltas.push(delta),
+            StreamStep::Done => return (deltas, Ok(Box::new(fold).finish())),
+            step @ (StreamStep::Failed(_) | StreamStep::Unreadable(_)) => return (deltas, Err(step)),
         }
     }
     assert!(!fold.is_whole());
-    (deltas, Err(Step::Nothing))
+    (deltas, Err(StreamStep::Nothing))
 }
 
-fn play(events: &[Value]) -> (Vec<Delta>, Result<Reply, Step>) {
+fn play(events: &[Value]) -> (Vec<Delta>, Result<Reply, StreamStep>) {
     read(events.iter().map(sent).collect::<String>().as_bytes(), 0)
 }
 
@@ -169,7 +169,7 @@ fn a_stream_with_everything_is_one_reply_wherever_its_bytes_are_cut() {
 fn a_stream_that_ends_after_any_event_but_its_last_is_no_reply() {
     let whole = busy_stream();
     for events in 0..whole.len() {
-        assert_eq!(play(&whole[..events]).1, Err(Step::Nothing), "after {events} events");
+        assert_eq!(play(&whole[..events]).1, Err(StreamStep::Nothing), "after {events} events");
     }
 }
 
@@ -186,10 +186,10 @@ fn an_error_after_any_event_ends_the_stream_in_each_of_its_forms() {
         for events in 0..whole.len() {
             let stream: Vec<Value> = whole[..events].iter().cloned().chain([error.clone(), over()]).collect();
             let expected = json!({ "error": inner }).to_string();
-            assert_eq!(play(&stream).1, Err(Step::Failed(expected)), "{error} after {events} events");
+            assert_eq!(play(&stream).1, Err(StreamStep::Failed(expected)), "{error} after {events} events");
         }
     }
-    assert_eq!(read(b"event: error\ndata: oh no\n\n", 0).1, Err(Step::Failed("oh no".to_owned())));
+    assert_eq!(read(b"event: error\ndata: oh no\n\n", 0).1, Err(StreamStep::Failed("oh no".to_owned())));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn events_without_an_index_belong_to_the_item_of_their_id() {
     assert_eq!(reply.calls, [made("fc_1", "read", json!({ "a": 1 })), made("fc_2", "read", json!({}))]);
     for unknown in [piece(says, "msg_2", "x"), piece(argues, "fc_3", "{}")] {
         let events: Vec<Value> = stream[..5].iter().cloned().chain([unknown]).collect();
-        assert!(matches!(play(&events).1, Err(Step::Unreadable(_))), "{events:?}");
+        assert!(matches!(play(&events).1, Err(StreamStep::Unreadable(_))), "{events:?}");
     }
 }
 
@@ -277,7 +277,9 @@ fn every_end_has_its_word() {
     assert_eq!(with(incomplete("max_output_tokens")), Ok((Stop::MaxTokens, "x".to_owned())));
     let filtered = (Stop::Refusal, "x\n\nits content filter ended the reply".to_owned());
     assert_eq!(with(incomplete("content_filter")), Ok(filtered));
-    assert!(matches!(with(incomplete("something_new")), Err(Step::Unreadable(why)) if why.contains("something_new")));
+    assert!(
+        matches!(with(incomplete("something_new")), Err(StreamStep::Unreadable(why)) if why.contains("something_new"))
+    );
     let refusal = |text: &str| json!({ "type": "response.refusal.delta", "output_index": 0, "delta": text });
     let (shown, reply) = play(&[message(0), refusal("I "), refusal("won't"), over()]);
     assert_eq!(text(&shown), "I won't");
@@ -295,12 +297,12 @@ fn a_known_event_that_can_not_be_read_ends_the_reading() {
         ("text that is none", vec![json!({ "type": "response.output_text.delta", "output_index": 0, "delta": 1 })]),
         ("an item without index", vec![json!({ "type": "response.output_item.added", "item": {} })]),
     ] {
-        assert!(matches!(play(&events).1, Err(Step::Unreadable(_))), "{stream}");
+        assert!(matches!(play(&events).1, Err(StreamStep::Unreadable(_))), "{stream}");
     }
     for broken in ["event: response.output_text.delta\ndata: {\"type\n\n", "data: {\"type\n\n"] {
-        assert!(matches!(read(broken.as_bytes(), 0).1, Err(Step::Unreadable(_))), "{broken}");
+        assert!(matches!(read(broken.as_bytes(), 0).1, Err(StreamStep::Unreadable(_))), "{broken}");
     }
     for skipped in ["event: news\ndata: not JSON\n\n", "data: [DONE]\n\n"] {
-        assert_eq!(read(skipped.as_bytes(), 0).1, Err(Step::Nothing), "{skipped}");
+        assert_eq!(read(skipped.as_bytes(), 0).1, Err(StreamStep::Nothing), "{skipped}");
     }
 }
