@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use adjutant_agents::ScriptedAgent;
-use adjutant_core::id::RunId;
+use adjutant_core::words::id::RunId;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, Durability, Pending, Reply, TurnRequest};
 use adjutant_store::{FileJournal, Home, Owner};
 use anyhow::{Context, ensure};

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use adjutant_core::id::RunId;
+use adjutant_core::words::id::RunId;
 use adjutant_store::{FileJournal, Home, Owner};
 use anyhow::{Context, ensure};
 use jiff::Timestamp;

@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use adjutant_core::id::RunId;
-use adjutant_core::procedure::{Command as Wanted, Drive, Key, Step, Want};
-use adjutant_core::session::Mode;
-use adjutant_core::tool::ToolCall;
-use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Stop, TurnEvent};
+use adjutant_core::procedure::{Command as Wanted, Drive, Step, Want};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, TurnEvent};
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::tool::ToolCall;
+use adjutant_core::words::{Key, Mode, Stop};
 use adjutant_ports::{Durability, Journal};
 use adjutant_runtime::{Driver, Masks};
 use adjutant_store::{Damage, FileJournal, Home, Owner};

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use adjutant_agents::ApiAgent;
 use adjutant_agents::anthropic::Messages;
 use adjutant_agents::api::{Extras, IDLE_MAX, OUTPUT_TOKENS_MAX, Proxies, Settings, Thinking};
-use adjutant_core::id::RunId;
+use adjutant_core::words::id::RunId;
 use adjutant_ports::{Agent, CancellationToken, Delta, OutgoingMessage, OutgoingRole, TurnRequest};
 use adjutant_store::{FileJournal, Home, Owner};
 use anyhow::{Context, ensure};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use adjutant_core::id::RunId;
+use adjutant_core::words::id::RunId;
 use adjutant_ports::{Durability, Journal};
 use adjutant_store::{FileJournal, Home, Owner};
 use jiff::Timestamp;

@@ -11,14 +11,11 @@ use adjutant_agents::scripted::Script;
 use adjutant_core::brief;
 use adjutant_core::gate::{Grant, HookAnswer, HookCall};
 use adjutant_core::inbox::mailbox::Closing;
-use adjutant_core::inbox::{Choice, Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Key, Part};
-use adjutant_core::session::{Mode, Session};
-use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
-use adjutant_core::trace::{
-    AgentOptions, Body, Entry, Event, Outcome, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions,
-};
+use adjutant_core::session::Session;
+use adjutant_core::trace::{AgentOptions, Body, Entry, Event, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
+use adjutant_core::words::{Choice, Key, Mode, Outcome, Part, Question, QuestionKind};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
     Pending, Prepared, Progress, Settled, Tools,

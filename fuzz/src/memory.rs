@@ -1,8 +1,8 @@
 //! The reader of a project's memory: total, what it reads is written as one line and read back, and what an agent is
 //! shown of it has a bound, drives no terminal and says nothing that a detector reads.
 
+use adjutant_core::detect::{Sensitivities, read};
 use adjutant_core::memory::{INHERITED_BYTES_MAX, Inherited, Log, MemoryCategory, Query, Record, View, block};
-use adjutant_core::session::detect::{Sensitivities, read};
 
 pub(crate) fn check(bytes: &[u8]) {
     let logs = MemoryCategory::ALL.map(|category| Log::read(category, bytes));

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use adjutant_core::gate::category::FILESYSTEM_DELETE;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Act, Places, effects_of};
 use adjutant_core::patch::{Lookup, RESULT_BYTES_MAX, plan};
+use adjutant_core::words::category::FILESYSTEM_DELETE;
 use serde_json::json;
 
 /// Separator between the existing file and the patch.

@@ -10,7 +10,7 @@
 //!
 //! Begin with [`known`].
 
-use adjutant_core::price::Prices;
+use adjutant_core::words::price::Prices;
 
 /// The day on which the table was last held against the providers' pages.
 pub const AS_OF: &str = "2026-11-29";

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use adjutant_core::inbox::{QuestionKind, reply};
+use adjutant_core::inbox::reply;
+use adjutant_core::words::QuestionKind;
 use adjutant_host::text_file;
 use anyhow::Context;
 use serde::Deserialize;

@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 
 use adjutant_core::gate::secrets;
 use adjutant_core::inbox::mailbox::Closing;
+use adjutant_core::inbox::reply;
 use adjutant_core::inbox::reply::Reply;
-use adjutant_core::inbox::{Message, Question, QuestionKind, reply};
-use adjutant_core::procedure::Key;
-use adjutant_core::session::Mode;
 use adjutant_core::trace::{AskEvent, Body, Event};
-use adjutant_core::view::visible_line;
+use adjutant_core::words::visible::visible_line;
+use adjutant_core::words::{Key, Message, Mode, Question, QuestionKind};
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_runtime::Correspondence;
 use adjutant_runtime::mail::OPERATOR;

@@ -8,7 +8,7 @@
 use std::fmt::{self, Write};
 
 use adjutant_core::brief::{Problem, Severity};
-use adjutant_core::view::{visible_line, visible_text};
+use adjutant_core::words::visible::{visible_line, visible_text};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
 /// The text that problems are about.

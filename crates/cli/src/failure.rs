@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use adjutant_core::view::visible_text;
+use adjutant_core::words::visible::visible_text;
 use adjutant_runtime::assembly::Unready;
 
 use crate::exit::Ending;

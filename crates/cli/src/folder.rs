@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use adjutant_core::id::RunId;
+use adjutant_core::words::id::RunId;
 use adjutant_runtime::assembly::{self, EnteredFolder, Surroundings};
 use adjutant_store::Home;
 use adjutant_store::folders::{Claimant, Sharing};

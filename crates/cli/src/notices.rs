@@ -9,7 +9,7 @@ use std::time::Duration;
 use adjutant_core::gate::secrets;
 use adjutant_core::inbox::notice::{self, Due, Notice, Waits};
 use adjutant_core::inbox::open::question_id;
-use adjutant_core::view::visible_line;
+use adjutant_core::words::visible::visible_line;
 use adjutant_host::custody::{self, Cause, Command, Confinement};
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use adjutant_core::brief::Brief;
-use adjutant_core::id::BriefId;
-use adjutant_core::session::detect::Detector;
-use adjutant_core::view::visible_text;
+use adjutant_core::detect::Detector;
+use adjutant_core::words::id::BriefId;
+use adjutant_core::words::visible::visible_text;
 use adjutant_host::text_file;
 use adjutant_runtime::Ended;
 use adjutant_runtime::assembly::{self, BeginRun, Keeping, Overrides, RunExtent, RunSettings};

@@ -3,27 +3,24 @@
 //! In: events and text as it arrives. Out: stdout. Computes no fact of its own, and lets no text from
 //! outside drive the terminal.
 
-use adjutant_core::words::GateAnswer;
+use adjutant_core::words::{Applied, GateAnswer, LimitMetric, MessageKind, PhaseName, Question, Rejection, Stop, What};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
 
-use adjutant_core::budget::Metric;
 use adjutant_core::crew::ScopeWarning;
 use adjutant_core::crew::questions::warned as scope_warned;
 use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::gate::secrets;
-use adjutant_core::id::RunId;
-use adjutant_core::inbox::Question;
-use adjutant_core::learn::profile::Applied;
-use adjutant_core::procedure::What;
-use adjutant_core::role::RoleName;
 use adjutant_core::session::prompts::changed_by_others;
 use adjutant_core::trace::{
     AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HandoffEvent, HostEvent, LearnedEvent,
-    MessageKind, PartEvent, PhaseName, Rejection, Stop, TurnEvent, wire,
+    PartEvent, TurnEvent, wire,
 };
-use adjutant_core::view::{short_name, visible_json, visible_line, visible_prose, visible_text};
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::role::RoleName;
+use adjutant_core::words::text::short_name;
+use adjutant_core::words::visible::{visible_json, visible_line, visible_prose, visible_text};
 use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
@@ -335,7 +332,7 @@ impl Renderer {
             Body::Budget(BudgetEvent::BudgetWarn { metric, used, limit, role, phase, learned }) => {
                 let by = role.as_deref().map(|role| format!(" by the {}", visible_line(role))).unwrap_or_default();
                 let whence = whence(*phase, learned.as_deref());
-                self.line(TextTone::Warning, &format!("! {} used{by}{whence}", of_limit(metric, *used, *limit)));
+                self.line(TextTone::Warning, &format!("! {} used{by}{whence}", of_limit(*metric, *used, *limit)));
             }
             Body::Crew(CrewEvent::ScopeWarning { subtask, category, word }) => {
                 let (subtask, category, word) = (subtask.clone(), category.clone(), word.clone());
@@ -344,7 +341,7 @@ impl Renderer {
             }
             Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, role, phase, learned }) => {
                 let whose = role.as_deref().map(|role| format!(" of the {}", visible_line(role))).unwrap_or_default();
-                let (reached, whence) = (of_limit(metric, *used, *limit), whence(*phase, learned.as_deref()));
+                let (reached, whence) = (of_limit(*metric, *used, *limit), whence(*phase, learned.as_deref()));
                 self.line(TextTone::Warning, &format!("! limit{whose} reached: {reached}{whence}"));
             }
             Body::Part(PartEvent::PartStart { .. }) => {
@@ -527,9 +524,9 @@ fn whence(phase: Option<PhaseName>, learned: Option<&str>) -> String {
 }
 
 /// Returns how much of a limit is used, in a person's unit.
-fn of_limit(metric: &str, used: u64, limit: u64) -> String {
-    match Metric::named(metric) {
+fn of_limit(metric: LimitMetric, used: u64, limit: u64) -> String {
+    match metric.counted() {
         Some(metric) => format!("{} of {}", metric.shown(used), metric.shown(limit)),
-        None => format!("{used} of {limit} {metric}"),
+        None => format!("{used} of {limit} {}", metric.as_str()),
     }
 }

@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use adjutant_core::inbox::Question;
 use adjutant_core::inbox::mailbox::Answer;
-use adjutant_core::trace::wire;
 use adjutant_core::view::inbox::as_typed;
-use adjutant_core::view::visible_line;
+use adjutant_core::words::Question;
+use adjutant_core::words::visible::visible_line;
 use adjutant_runtime::{DisplayFn, DisplayItem};
 
 use crate::render::Renderer;
@@ -52,7 +51,12 @@ impl Screen {
     }
 
     fn answered_elsewhere(&self, answer: &Answer, question: &Question) {
-        let from = format!("answered by {}, {}, at {}", answer.by, answer.whence, wire::timestamp(answer.at));
+        let from = format!(
+            "answered by {}, {}, at {}",
+            answer.by,
+            answer.whence,
+            adjutant_core::words::moment::timestamp(answer.at)
+        );
         let typed = as_typed(answer.choice, answer.text.as_deref(), &question.options);
         self.with_renderer(|renderer| renderer.echo(&typed, &from));
     }

@@ -4,12 +4,11 @@
 use std::path::Path;
 
 use adjutant_core::brief::Brief;
-use adjutant_core::crew::{CustomRoles, Member};
-use adjutant_core::id::RunId;
-use adjutant_core::inbox::{Question, QuestionKind};
-use adjutant_core::procedure::Key;
-use adjutant_core::role::{Role, RoleName};
-use adjutant_core::trace::{Event, Outcome, RunOptions, RunStart, wire};
+use adjutant_core::gate::custom_role::{CustomRoles, Member};
+use adjutant_core::trace::{Event, RunOptions, RunStart};
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::role::{Role, RoleName};
+use adjutant_core::words::{Key, Outcome, Question, QuestionKind};
 use adjutant_core::work::Work;
 use adjutant_runtime::assembly::{self, Sitting};
 use adjutant_runtime::{Driver, Ended};
@@ -140,7 +139,9 @@ fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
         Ended::Finished(Outcome::Superseded) => format!("run {run_id}: not needed any more"),
         Ended::Interrupted => format!("run {run_id}: interrupted"),
         Ended::Waiting(open) => format!("run {run_id}: waiting ({})", kinds(open)),
-        Ended::Sleeping(until) => format!("run {run_id}: sleeps until {}", wire::timestamp(*until)),
+        Ended::Sleeping(until) => {
+            format!("run {run_id}: sleeps until {}", adjutant_core::words::moment::timestamp(*until))
+        }
     }];
     let Some(journal) = journal else { return lines };
     match ended {

@@ -11,23 +11,16 @@
 
 pub mod words;
 pub mod procedure;
-pub mod provider_data;
 pub mod trace;
-pub mod id;
-pub mod invisible;
-pub mod role;
-pub mod nearest;
-pub mod moment;
 pub mod brief;
 pub mod budget;
 pub mod run;
+pub mod detect;
+pub mod handoff;
 pub mod session;
 pub mod crew;
 pub mod work;
 pub mod gate;
-pub mod tool;
-pub mod price;
-pub mod effort;
 pub mod patch;
 pub mod inbox;
 pub mod memory;

@@ -2,10 +2,11 @@
 
 use crate::crew::Crew;
 use crate::procedure::run::Run;
-use crate::procedure::{Next, Part, Procedure};
+use crate::procedure::{Next, Procedure};
 use crate::run::RunFacts;
 use crate::session::{Decider, Session};
 use crate::trace::Event;
+use crate::words::Part;
 
 /// The work of a run.
 #[derive(Debug, Clone)]

@@ -11,7 +11,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use adjutant_core::gate::{GuardHook, HookAnswer, HookCall, HookFault};
+use adjutant_core::gate::{GuardHook, HookAnswer, HookCall};
+use adjutant_core::words::HookFault;
 use adjutant_ports::{CancellationToken, Hooks, Pending};
 use rustix::fs::{Mode, OFlags};
 
@@ -131,5 +132,5 @@ pub fn file_hash(path: &Path) -> io::Result<String> {
     }
     let mut content = Vec::new();
     file.take(HOOK_FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
-    Ok(adjutant_core::tool::whole_hash(&content))
+    Ok(adjutant_core::words::tool::whole_hash(&content))
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::tool::{ToolCall, ToolSpecs};
-pub use adjutant_core::trace::{FailureKind, Stop, Usage};
+use adjutant_core::words::tool::{ToolCall, ToolSpecs};
+pub use adjutant_core::words::{FailureKind, Stop, Usage};
 use serde_json::Value;
 use thiserror::Error;
 

@@ -1,7 +1,7 @@
 //! The port to what projects remember between runs.
 
-use adjutant_core::id::Slug;
 use adjutant_core::memory::{Draft, Log, MemoryCategory, Record, RecordId};
+use adjutant_core::words::id::Slug;
 use jiff::Timestamp;
 use thiserror::Error;
 

@@ -1,9 +1,8 @@
 //! The operator port: the person at the terminal sees the events, is asked, and may send messages.
 
 use adjutant_core::inbox::mailbox::Closing;
-use adjutant_core::inbox::{Choice, Message, Question, QuestionKind};
-use adjutant_core::procedure::{Key, Part};
 use adjutant_core::trace::Event;
+use adjutant_core::words::{Choice, Key, Message, Part, Question, QuestionKind};
 use jiff::Timestamp;
 
 use crate::{CancellationToken, Delta, Pending};

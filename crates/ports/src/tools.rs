@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use adjutant_core::gate::custody::{FolderChange, Look};
-use adjutant_core::tool::{FileChange, FileSeen, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
+use adjutant_core::gate::custody::FolderChange;
+use adjutant_core::words::Look;
+use adjutant_core::words::tool::{FileChange, FileSeen, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
 
 use crate::{CancellationToken, Pending};
 

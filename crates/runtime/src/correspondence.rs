@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::inbox::mailbox::{Answer, Closing, First, Said};
 use adjutant_core::inbox::reply::Reply;
-use adjutant_core::inbox::{Message, Question, QuestionKind};
-use adjutant_core::procedure::Key;
+use adjutant_core::words::{Key, Message, Question, QuestionKind};
 use adjutant_ports::{Answered, Heard, Progress};
 use adjutant_store::Mailbox;
 use adjutant_store::mailbox::MailboxError;

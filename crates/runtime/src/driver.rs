@@ -10,18 +10,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::gate::custody::FolderChange;
-use adjutant_core::gate::{Grant, Lasts, secrets};
-use adjutant_core::inbox::Question;
+use adjutant_core::gate::{Grant, secrets};
 use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::worker::SLEEP_OVER_MS;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step, Want};
+use adjutant_core::procedure::{Begun, Breach, Command, Drive, Orphan, Procedure, Step, Want};
 use adjutant_core::session::transcript::Transcript;
-use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpecs};
 use adjutant_core::trace::{
-    AskEvent, Body, CallEvent, Effect, Entry, Event, GateEvent, HostEvent, Outcome, PartEvent, PhaseName, RunEvent,
-    TurnEvent,
+    AskEvent, Body, CallEvent, Entry, Event, GateEvent, HostEvent, PartEvent, RunEvent, TurnEvent,
 };
+use adjutant_core::words::tool::{ToolCall, ToolEffect, ToolSpecs};
+use adjutant_core::words::{Effect, Key, Lasts, Outcome, Part, PhaseName, Question};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
     Prepared, Progress, RescueName, Rescued, Settled, Tools,

@@ -1,18 +1,16 @@
 //! What is in flight: one task for each turn, call and question, and how its end is put on record.
 
-use adjutant_core::words::CancelledBy;
+use adjutant_core::words::{CancelledBy, Effect, Key, Look, Question, Slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use adjutant_core::gate::custody::{Custody, Look, Outside};
+use adjutant_core::gate::custody::{Custody, Outside};
 use adjutant_core::gate::{HookAnswer, HookCall};
-use adjutant_core::inbox::Question;
-use adjutant_core::procedure::{Key, Slot};
-use adjutant_core::provider_data::ProviderData;
 use adjutant_core::session::transcript::MASKED_ARGUMENTS;
-use adjutant_core::tool::{FileChange, ToolCall, ToolOutput};
-use adjutant_core::trace::{AskEvent, Body, CallEvent, Effect, GateEvent, TurnEvent};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, GateEvent, TurnEvent};
+use adjutant_core::words::provider_data::ProviderData;
+use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_ports::{
     Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, Hooks, Journal, Operator, Prepared, Progress,
     Reply, RescueName, Tools, TurnRequest,

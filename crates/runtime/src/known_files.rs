@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::procedure::{Key, Part};
-use adjutant_core::tool::{FileChange, FileSeen, SeenPart};
 use adjutant_core::trace::{Body, CallEvent, Event, RunEvent};
+use adjutant_core::words::tool::{FileChange, FileSeen, SeenPart};
+use adjutant_core::words::{Key, Part};
 
 /// What the agents of a run know, each in its own part.
 #[derive(Debug, Default)]
@@ -144,7 +144,7 @@ impl KnownFiles {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::procedure::{Slot, What};
+    use adjutant_core::words::{Slot, What};
     use jiff::Timestamp;
 
     use super::*;

@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use adjutant_core::gate::secrets;
-use adjutant_core::inbox::QuestionKind;
 use adjutant_core::inbox::mailbox::{Answer, Closing, First};
 use adjutant_core::inbox::reply::Reply;
-use adjutant_core::procedure::Key;
+use adjutant_core::words::{Key, QuestionKind};
 use adjutant_ports::Answered;
 use adjutant_store::Mailbox;
 use adjutant_store::mailbox::{AnswerClaim, MailboxError};

@@ -1,8 +1,8 @@
 //! Secrets are masked before anything that left a tool or an agent is recorded, sent on or shown.
 
 use adjutant_core::gate::secrets::{self, Masker, SecretSet};
-use adjutant_core::tool::{ResolvedPath, ToolCall, ToolOutput};
 use adjutant_core::trace::{Body, Entry, RunEvent, RunOptions, WorkOptions};
+use adjutant_core::words::tool::{ResolvedPath, ToolCall, ToolOutput};
 use serde_json::Value;
 
 /// What is masked in one run: known shapes, and the values of the runtime's own keys.
@@ -144,8 +144,8 @@ fn keep_ids(before: &Value, masked: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::tool::{ToolMeta, ToolOutput};
     use adjutant_core::trace::{Line, wire};
+    use adjutant_core::words::tool::{ToolMeta, ToolOutput};
     use serde_json::Value;
 
     use super::{Entry, Masks};

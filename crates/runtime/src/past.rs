@@ -7,11 +7,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use adjutant_core::id::Slug;
 use adjutant_core::learn::history::{HistoryFold, Window};
 use adjutant_core::learn::profile::Profile;
 use adjutant_core::learn::{LearnFold, sorted_json};
-use adjutant_core::tool::whole_hash;
+use adjutant_core::words::id::Slug;
+use adjutant_core::words::tool::whole_hash;
 use adjutant_store::Home;
 use adjutant_store::history::{self as store, Counting, Coverage};
 use adjutant_store::profiles::{self, ProfileError};

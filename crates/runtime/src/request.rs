@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use adjutant_core::procedure::Key;
-use adjutant_core::session::fence::fenced;
 use adjutant_core::session::transcript::{Said, Speaker, Transcript, folded, shortened};
-use adjutant_core::tool::{ToolCall, ToolSpecs};
+use adjutant_core::words::Key;
+use adjutant_core::words::fence::fenced;
+use adjutant_core::words::tool::{ToolCall, ToolSpecs};
 use adjutant_ports::{Agent, OutgoingMessage, OutgoingRole, TurnRequest};
 
 /// What is sent when a kept content is gone: the agent must not take silence for an empty result.
@@ -168,7 +168,7 @@ fn free_id(call: &ToolCall, taken: &HashSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::tool::ToolCall;
+    use adjutant_core::words::tool::ToolCall;
     use serde_json::Value;
 
     use super::{CallIds, OutgoingMessage, OutgoingRole};

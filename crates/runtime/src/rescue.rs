@@ -1,8 +1,8 @@
 //! What is put on record of a rescue, and what an agent is told when there could be none.
 
-use adjutant_core::procedure::Key;
-use adjutant_core::tool::ToolOutput;
-use adjutant_core::trace::{Body, CallEvent, Entry, RescueKind};
+use adjutant_core::trace::{Body, CallEvent, Entry};
+use adjutant_core::words::tool::ToolOutput;
+use adjutant_core::words::{Key, RescueKind};
 use adjutant_ports::Rescued;
 
 /// The part that a session alone in its run has: rescues of its calls need no other name.

@@ -3,11 +3,10 @@
 //!
 //! In: a run's name and a message. Out: whether a process will hear it now.
 
-use adjutant_core::id::RunId;
-use adjutant_core::inbox::Message;
 use adjutant_core::inbox::mailbox::Said;
-use adjutant_core::procedure::Part;
-use adjutant_core::trace::{Body, Event, Outcome, RunEvent};
+use adjutant_core::trace::{Body, Event, RunEvent};
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::{Message, Outcome, Part};
 use adjutant_store::lease::LeaseContent;
 use adjutant_store::mailbox::{Mailbox, MailboxError};
 use adjutant_store::{Home, OpenError, Owner, journal};

@@ -5,18 +5,19 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use adjutant_core::brief::{BUDGET_MAX_RETRIES_PER_SUBTASK, Brief};
-use adjutant_core::budget::Budget;
-use adjutant_core::crew::{Checks, Crew, CrewSetup, Member};
+use adjutant_core::crew::{Crew, CrewSetup};
+use adjutant_core::detect::{Detector, Sensitivities, Sensitivity};
+use adjutant_core::gate::checks::Checks;
+use adjutant_core::gate::custom_role::Member;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Places, Untrusted};
-use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::role::RoleName;
-use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::session::{AgentLimits, LearnedLimits, OUTPUT_TOKENS_MAX, Session, Setup, Task, standing_orders};
 use adjutant_core::session::{PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS};
-use adjutant_core::tool::ToolSpecs;
 use adjutant_core::trace::{AgentOptions, CrewOptions, RunOptions, WorkOptions};
+use adjutant_core::words::role::RoleName;
+use adjutant_core::words::tool::ToolSpecs;
+use adjutant_core::words::{Budget, Part};
 use adjutant_core::work::Work;
 
 /// The setup of a session that works alone on `brief`.

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::worker::WORKER;
-use adjutant_core::inbox::{Message, Question, QuestionKind};
-use adjutant_core::procedure::Key;
+use adjutant_core::words::{Key, Message, Question, QuestionKind};
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_store::Mailbox;
 use jiff::Timestamp;

@@ -7,12 +7,13 @@
 
 use std::io;
 
-use adjutant_core::id::RunId;
+use adjutant_core::inbox::OpenQuestion;
 use adjutant_core::inbox::mailbox::First;
 use adjutant_core::inbox::reply::{self, Reply};
-use adjutant_core::inbox::{OpenQuestion, QuestionKind};
 use adjutant_core::view::inbox::{self, AnsweredRow, Asked, Row};
-use adjutant_core::view::visible_line;
+use adjutant_core::words::QuestionKind;
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::visible::visible_line;
 use adjutant_store::mailbox::MailboxError;
 use adjutant_store::runs::{self, AllAsking, Asking};
 use adjutant_store::{Home, Mailbox, Owner};

@@ -1,6 +1,6 @@
 use std::fs;
 
-use adjutant_core::price::Prices;
+use adjutant_core::words::price::Prices;
 
 use super::*;
 

@@ -106,7 +106,7 @@ pub fn all(home: &Path) -> io::Result<Vec<(String, GrantFile)>> {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::gate::{Category, Lasts};
+    use adjutant_core::words::{Category, Lasts};
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::{RunId, Slug};
+use adjutant_core::words::id::{RunId, Slug};
 
 /// Ending of a journal's name; the peer's traces have the same ending.
 pub const JOURNAL_ENDING: &str = ".trace.ndjson";

@@ -1,9 +1,9 @@
 use std::fs;
 use std::sync::{Arc, Barrier};
 
-use adjutant_core::id::{BriefId, RunId};
-use adjutant_core::procedure::{Part, Slot, What};
-use adjutant_core::trace::{AskEvent, Body, HostEvent, Outcome, RunEvent, TRACE_VERSION};
+use adjutant_core::trace::{AskEvent, Body, HostEvent, RunEvent, TRACE_VERSION};
+use adjutant_core::words::id::{BriefId, RunId};
+use adjutant_core::words::{Outcome, Part, Slot, What};
 use proptest::prelude::*;
 
 use super::*;

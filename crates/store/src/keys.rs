@@ -13,7 +13,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::nearest::did_you_mean;
+use adjutant_core::words::nearest::did_you_mean;
 use rustix::fs::OFlags;
 use thiserror::Error;
 use toml::de::DeTable;

@@ -261,7 +261,7 @@ impl Vacancy {
         let owner = serde_json::to_string(owner)?;
         let mut text = format!(r#"{{"token":{token},{},"expires_at":""#, owner.trim_matches(['{', '}']));
         let expiry_at = text.len() as u64;
-        text.push_str(&wire::timestamp(expires_at));
+        text.push_str(&adjutant_core::words::moment::timestamp(expires_at));
         text.push_str(r#"","head":""#);
         let seal_at = text.len() as u64;
         text.push_str(&Seal::text(seal));
@@ -305,7 +305,7 @@ impl LeaseFile {
     }
 
     fn set_expiry(&self, file: &File, at: Timestamp) -> io::Result<()> {
-        file.write_all_at(wire::timestamp(at).as_bytes(), self.expiry_at)
+        file.write_all_at(adjutant_core::words::moment::timestamp(at).as_bytes(), self.expiry_at)
     }
 }
 
@@ -424,7 +424,7 @@ impl Heartbeat {
         if !self.place.is_newest()? {
             return Ok(Pulse::Lost);
         }
-        let epoch = wire::timestamp(Timestamp::UNIX_EPOCH);
+        let epoch = adjutant_core::words::moment::timestamp(Timestamp::UNIX_EPOCH);
         let mut expires_at = vec![0; epoch.len()];
         self.file.read_exact_at(&mut expires_at, self.place.expiry_at)?;
         if expires_at == epoch.as_bytes() {

@@ -11,10 +11,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::RunId;
-use adjutant_core::inbox::QuestionKind;
 use adjutant_core::inbox::mailbox::{First, Letters, Said, first_line, message_line};
-use adjutant_core::procedure::Key;
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::{Key, QuestionKind};
 use thiserror::Error;
 
 use crate::home::Home;
@@ -163,8 +162,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use adjutant_core::inbox::mailbox::{Answer, Closing};
-    use adjutant_core::inbox::{Choice, Message};
-    use adjutant_core::procedure::{Part, Slot, What};
+    use adjutant_core::words::{Choice, Message, Part, Slot, What};
     use jiff::Timestamp;
 
     use super::*;

@@ -10,8 +10,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::Slug;
 use adjutant_core::memory::{Draft, Log, MemoryCategory, Record, RecordId};
+use adjutant_core::words::id::Slug;
 use adjutant_ports::{Memory, NotWritten, Written};
 use jiff::Timestamp;
 use rustix::fs::{FlockOperation, OFlags};

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-use adjutant_core::id::Slug;
 use adjutant_core::learn::profile::{BadProfile, FILE_NAME, Profile};
 use adjutant_core::learn::sorted_json;
+use adjutant_core::words::id::Slug;
 use thiserror::Error;
 
 use crate::fresh;

@@ -1,7 +1,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 
-use adjutant_core::procedure::{Part, Slot, What};
 use adjutant_core::trace::{Entry, TRACE_VERSION};
+use adjutant_core::words::{Part, Slot, What};
 use adjutant_ports::{Durability, Journal as _};
 
 use super::survey::{CHUNK_BYTES, named_in};

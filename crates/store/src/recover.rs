@@ -409,13 +409,12 @@ impl<E: FnMut(u64, Event)> ReadingFold<'_, E> {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::procedure::Part;
-    use adjutant_core::trace::{Entry, MessageKind, MessageRole, Outcome, PhaseName};
+    use adjutant_core::trace::{Entry, HostEvent, PartEvent, TurnEvent};
+    use adjutant_core::words::{MessageKind, MessageRole, Outcome, Part, PhaseName};
     use jiff::Timestamp;
     use proptest::prelude::*;
 
     use super::*;
-    use adjutant_core::trace::{HostEvent, PartEvent, TurnEvent};
 
     fn read_bytes(bytes: &[u8], seal: Option<&Seal>, loss: Loss) -> Result<JournalReading, Foreign> {
         read(bytes, seal, loss).map_err(|error| match error {

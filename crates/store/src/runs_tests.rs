@@ -1,11 +1,9 @@
 use std::fs;
 
-use adjutant_core::inbox::{Choice, Question, QuestionKind};
-use adjutant_core::procedure::{Part, Slot, What};
 use adjutant_core::trace::{
-    AskEvent, Body, Entry, HostEvent, Outcome, PartEvent, PhaseName, RunEvent, RunOptions, RunStart, TRACE_VERSION,
-    Versions,
+    AskEvent, Body, Entry, HostEvent, PartEvent, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions,
 };
+use adjutant_core::words::{Choice, Outcome, Part, PhaseName, Question, QuestionKind, Slot, What};
 use adjutant_ports::{Durability, Journal as _};
 
 use super::*;
@@ -312,7 +310,7 @@ fn a_few_letters_find_the_run_that_is_meant() {
 #[test]
 fn open_questions_come_from_every_run_that_is_not_over_with_what_its_mailbox_says() {
     use adjutant_core::inbox::mailbox::{Answer, First};
-    use adjutant_core::procedure::Key;
+    use adjutant_core::words::Key;
 
     let (_temp, home) = home();
     let end = Body::Run(RunEvent::RunEnd { outcome: Outcome::Stopped });

@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io;
 
-use adjutant_core::id::RunId;
+use adjutant_core::words::id::RunId;
 
 use crate::home::{Home, make_folder};
 use crate::runs;

@@ -8,9 +8,9 @@
 use std::io::Read;
 use std::path::Path;
 
-use adjutant_core::id::RunId;
 use adjutant_core::trace::read::read_bytes;
 use adjutant_core::trace::verify::{Artifact, Facts, FindingKind, Report, Verifier};
+use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
 
 use crate::artifacts::Artifacts;
@@ -147,11 +147,9 @@ pub(crate) fn facts(reading: JournalReading, sealed: &Sealed) -> Facts {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::procedure::Part;
     use adjutant_core::trace::verify::{Finding, Length, Verdict};
-    use adjutant_core::trace::{
-        Body, Entry, HostEvent, Line, Outcome, PartEvent, PhaseName, RunEvent, TRACE_VERSION, TurnEvent, wire,
-    };
+    use adjutant_core::trace::{Body, Entry, HostEvent, Line, PartEvent, RunEvent, TRACE_VERSION, TurnEvent, wire};
+    use adjutant_core::words::{Outcome, Part, PhaseName};
     use proptest::prelude::*;
 
     use super::*;

@@ -3,7 +3,7 @@
 //! The JSON Schemas are generated from these types, so that the schema offered is the schema read.
 
 use adjutant_core::memory::MemoryCategory;
-use adjutant_core::tool::ToolOutput;
+use adjutant_core::words::tool::ToolOutput;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

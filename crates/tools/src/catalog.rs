@@ -1,8 +1,8 @@
 //! The native tools as they are offered: names, descriptions, categories, schemas.
 
-use adjutant_core::gate::Category;
 use adjutant_core::gate::permission::{REQUEST_PERMISSION, RequestPermission};
-use adjutant_core::tool::{ToolEffect, ToolSpec, ToolSpecs};
+use adjutant_core::words::Category;
+use adjutant_core::words::tool::{ToolEffect, ToolSpec, ToolSpecs};
 use schemars::{JsonSchema, Schema};
 
 use crate::args::{

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use adjutant_core::gate::category::HTTP_FETCH;
 use adjutant_core::gate::rescue::{Extent, extent};
 use adjutant_core::gate::shell::{Dialect, Programs, ShellContext, ShellReading, read};
 use adjutant_core::gate::{Places, Verdict};
+use adjutant_core::words::category::HTTP_FETCH;
 
 use crate::trial::{Trial, TrialShell, UndoScope};
 

@@ -105,7 +105,7 @@ fn row(model: &str) -> (Levels, Modes) {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::effort::Effort;
+    use adjutant_core::words::effort::Effort;
 
     use super::*;
     use crate::api::Thinking;

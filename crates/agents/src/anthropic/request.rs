@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use adjutant_core::tool::{ToolCall, ToolSpec};
+use adjutant_core::words::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
@@ -136,9 +136,9 @@ fn mark_last(blocks: &mut Value, mark: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::tool::ToolEffect;
+    use adjutant_core::words::tool::ToolEffect;
 
-    use adjutant_core::effort::Effort;
+    use adjutant_core::words::effort::Effort;
 
     use super::*;
     use crate::api::{CacheLasts, Caching, Thinking};

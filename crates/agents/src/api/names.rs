@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use adjutant_core::tool::{ToolSpec, content_hash};
+use adjutant_core::words::tool::{ToolSpec, content_hash};
 
 /// The most characters in a tool's name: the APIs take `^[a-zA-Z0-9_-]{1,64}$`.
 const NAME_CHARS_MAX: usize = 64;
@@ -48,7 +48,7 @@ pub(crate) fn path_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::tool::ToolEffect;
+    use adjutant_core::words::tool::ToolEffect;
     use serde_json::json;
 
     use super::*;

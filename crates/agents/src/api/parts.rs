@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use adjutant_core::tool::ToolCall;
+use adjutant_core::words::tool::ToolCall;
 use adjutant_ports::OutgoingMessage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use adjutant_core::tool::ToolCall;
+use adjutant_core::words::tool::ToolCall;
 use adjutant_ports::{Delta, Reply};
 use serde_json::Value;
 

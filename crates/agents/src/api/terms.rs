@@ -1,6 +1,6 @@
 //! Terms of a request besides its messages: the model, the limit of its reply, and its thinking.
 
-use adjutant_core::effort::Effort;
+use adjutant_core::words::effort::Effort;
 
 use super::Caching;
 

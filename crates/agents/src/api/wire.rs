@@ -1,6 +1,6 @@
 //! Wire format of an API, as far as the APIs differ.
 
-use adjutant_core::tool::ToolCall;
+use adjutant_core::words::tool::ToolCall;
 use adjutant_ports::{Delta, Reply, TurnRequest};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 //! From the provider's page on thinking: levels from Gemini 3 on, budgets with 2.5; one request has one of the two. The
 //! budgets for an effort are those that its page on compatibility with OpenAI names for `reasoning_effort`.
 
-use adjutant_core::effort::Effort;
+use adjutant_core::words::effort::Effort;
 
 use super::model;
 use crate::api::{Levels, TO_HIGH, Terms, level, note_on_effort, note_on_tokens};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::tool::ToolSpec;
+use adjutant_core::words::tool::ToolSpec;
 
 use crate::api::wire_name;
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use adjutant_core::tool::{ToolCall, ToolSpec};
+use adjutant_core::words::tool::{ToolCall, ToolSpec};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
@@ -162,9 +162,9 @@ fn text(text: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::tool::ToolEffect;
+    use adjutant_core::words::tool::ToolEffect;
 
-    use adjutant_core::effort::Effort;
+    use adjutant_core::words::effort::Effort;
 
     use super::*;
     use crate::api::Thinking;

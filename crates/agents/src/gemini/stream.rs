@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::tool::ToolCall;
+use adjutant_core::words::tool::ToolCall;
 use adjutant_ports::{Delta, Reply, Stop, Usage};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use adjutant_core::tool::ToolCall;
+use adjutant_core::words::tool::ToolCall;
 use adjutant_ports::{OutgoingMessage, OutgoingRole};
 
 /// Beginning of the result of a failed call: neither format has a flag for it.
@@ -41,7 +41,7 @@ pub(super) fn arguments(call: &ToolCall) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use adjutant_core::tool::{ToolEffect, ToolSpec};
+    use adjutant_core::words::tool::{ToolEffect, ToolSpec};
     use adjutant_ports::TurnRequest;
     use serde_json::{Value, json};
 

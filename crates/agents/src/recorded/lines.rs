@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use adjutant_core::tool::{ToolCall, content_hash};
+use adjutant_core::words::tool::{ToolCall, content_hash};
 use adjutant_ports::{Delta, FailureKind, OutgoingMessage, OutgoingRole, Stop, TurnRequest, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use adjutant_core::gate::secrets::SecretSet;
-use adjutant_core::tool::ToolCall;
+use adjutant_core::words::tool::ToolCall;
 use adjutant_ports::{
     Agent, AgentFailure, CancellationToken, Delta, FailureKind, OutgoingMessage, OutgoingRole, Pending, Reply, Stop,
     TurnRequest, Usage,

@@ -13,7 +13,7 @@ mod script;
 
 use std::time::Duration;
 
-use adjutant_core::tool::ToolCall;
+use adjutant_core::words::tool::ToolCall;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, OutgoingRole, Pending, Reply, Stop, TurnRequest};
 
 pub use read::{ScriptError, Spot};

@@ -10,7 +10,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::nearest::did_you_mean;
+use adjutant_core::words::nearest::did_you_mean;
 use adjutant_host::text_file;
 use adjutant_ports::{FailureKind, Stop, Usage};
 use regex::Regex;

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use adjutant_agents::ScriptedAgent;
 use adjutant_agents::scripted::Script;
-use adjutant_core::gate::Category;
-use adjutant_core::session::detect::{self, Detector, Sensitivities};
-use adjutant_core::tool::ToolCall;
+use adjutant_core::detect;
+use adjutant_core::detect::{Detector, Sensitivities};
+use adjutant_core::words::Category;
+use adjutant_core::words::tool::ToolCall;
 use adjutant_ports::{Agent, CancellationToken, OutgoingMessage, OutgoingRole, TurnRequest};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-run");

@@ -15,7 +15,7 @@ use adjutant_agents::api::{StreamStep, Terms, Wire};
 use adjutant_agents::gemini::Gemini;
 use adjutant_agents::openai::{Chat, Responses};
 use adjutant_agents::sse;
-use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
+use adjutant_core::words::tool::{ToolCall, ToolEffect, ToolSpec};
 use adjutant_ports::{Delta, OutgoingMessage, OutgoingRole, Reply, Stop, TurnRequest};
 use serde_json::{Map, Value, json};
 

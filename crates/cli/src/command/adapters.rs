@@ -3,7 +3,7 @@
 use adjutant_agents::{Adapter, NoList};
 use adjutant_core::view::adapters::{self, AdapterRow};
 use adjutant_core::view::models::{self, ModelList, ModelRow};
-use adjutant_core::view::visible_text;
+use adjutant_core::words::visible::visible_text;
 use adjutant_runtime::assembly::{self, AgentError, Equipment, Overrides, Supplies, Unready};
 
 use crate::exit::Ending;

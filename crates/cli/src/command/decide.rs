@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
-use adjutant_core::session::detect;
+use adjutant_core::detect;
 use adjutant_core::{brief, gate, patch};
 use serde_json::{Value, json};
 

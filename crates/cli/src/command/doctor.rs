@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use adjutant_core::brief::Brief;
-use adjutant_core::price;
 use adjutant_core::session::transcript::RESULT_BYTES_MAX_DEFAULT;
-use adjutant_core::view::visible_text;
+use adjutant_core::words::price;
+use adjutant_core::words::visible::visible_text;
 use adjutant_host::sandbox::Mode;
 use adjutant_host::text_file;
 use adjutant_runtime::assembly::option_table::{self, OptionRow};

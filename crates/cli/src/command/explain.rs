@@ -1,12 +1,13 @@
 //! `adjutant explain`: why the gate let a call through, held it or refused it.
 
 use adjutant_core::brief::Brief;
-use adjutant_core::crew::Member;
 use adjutant_core::crew::authority::Authority;
-use adjutant_core::gate::Category;
+use adjutant_core::gate::custom_role::Member;
 use adjutant_core::session::explain;
 use adjutant_core::trace::RunOptions;
-use adjutant_core::view::{self, visible_text};
+use adjutant_core::view::{self};
+use adjutant_core::words::Category;
+use adjutant_core::words::visible::visible_text;
 use adjutant_runtime::assembly::{latest_options, procedure};
 use adjutant_store::journal;
 use adjutant_store::runs::{self, Found};

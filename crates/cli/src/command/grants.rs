@@ -1,9 +1,8 @@
 //! `adjutant grants`: the permissions that outlive a run.
 
 use adjutant_core::gate::Grant;
-use adjutant_core::id::Slug;
-use adjutant_core::trace::wire;
-use adjutant_core::view::visible_line;
+use adjutant_core::words::id::Slug;
+use adjutant_core::words::visible::visible_line;
 use adjutant_store::grants::{self, GrantFile};
 use anyhow::Context;
 use jiff::Timestamp;
@@ -160,8 +159,8 @@ fn text(row: &GrantRow) -> String {
         text.push_str(&format!("  at most {uses} calls in a run\n"));
     }
     text.push_str(&match (grant.until, row.is_over) {
-        (Some(until), true) => format!("  was over at {}\n", wire::timestamp(until)),
-        (Some(until), false) => format!("  until {}\n", wire::timestamp(until)),
+        (Some(until), true) => format!("  was over at {}\n", adjutant_core::words::moment::timestamp(until)),
+        (Some(until), false) => format!("  until {}\n", adjutant_core::words::moment::timestamp(until)),
         (None, _) => "  until it is revoked\n".to_owned(),
     });
     text

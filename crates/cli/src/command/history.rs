@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::Slug;
 use adjutant_core::learn::compat::PeerFold;
 use adjutant_core::learn::history::{self as learned, HistoryFold, Window};
 use adjutant_core::learn::sorted_json;
-use adjutant_core::trace::wire;
-use adjutant_core::view::{history, visible_line};
+use adjutant_core::view::history;
+use adjutant_core::words::id::Slug;
+use adjutant_core::words::visible::visible_line;
 use adjutant_runtime::past;
 use adjutant_store::Home;
 use adjutant_store::history::{self as store, Counting, Coverage};
@@ -89,7 +89,7 @@ pub enum Compat {
 pub fn run(args: &HistoryArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let slug = args.project.as_str();
-    let generated_at = wire::timestamp(args.span.now());
+    let generated_at = adjutant_core::words::moment::timestamp(args.span.now());
     if let Some(Compat::Openwar) = args.compat {
         // The peer takes a number of at least 2 and ignores all others.
         let min_samples = if args.min_samples >= 2 { args.min_samples } else { learned::MIN_SAMPLES };

@@ -3,12 +3,9 @@
 use adjutant_core::trace::EventKind;
 use std::collections::BTreeMap;
 
-use adjutant_core::id::Slug;
 use adjutant_core::learn::history::{self as learned_history, Window};
 use adjutant_core::learn::sorted_json;
-use adjutant_core::price::Prices;
 use adjutant_core::trace::read::{self, Trace};
-use adjutant_core::trace::wire;
 use adjutant_core::view::cost::Pricing;
 use adjutant_core::view::learned::Learned;
 use adjutant_core::view::peer_session::{self, PeerSession};
@@ -16,6 +13,8 @@ use adjutant_core::view::trace::Extent;
 use adjutant_core::view::{
     View, cost, detectors, history, learned, mcp, peer_summary, permissions, summary, timing, tools, trace, transcript,
 };
+use adjutant_core::words::id::Slug;
+use adjutant_core::words::price::Prices;
 use adjutant_runtime::assembly::Overrides;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found, PeerFiles};
@@ -152,8 +151,11 @@ fn show(args: &InspectArgs, home: &Home, files: &InspectedRun, trace: &Trace<'_>
         Some(View::History) => {
             let (_, project) = whose(files, trace)?;
             let fold = super::history::of(home, project.as_str(), Window::default())?;
-            let report =
-                fold.report(project.as_str(), &wire::timestamp(Timestamp::now()), learned_history::MIN_SAMPLES);
+            let report = fold.report(
+                project.as_str(),
+                &adjutant_core::words::moment::timestamp(Timestamp::now()),
+                learned_history::MIN_SAMPLES,
+            );
             if args.json { super::print(&sorted_json(&report)) } else { super::print(&history::text(&report, false)) }
         }
         Some(View::Learned) => {
@@ -191,8 +193,9 @@ fn whose(files: &InspectedRun, trace: &Trace<'_>) -> anyhow::Result<(String, Slu
     let Some(project) = project else {
         return Err(Failure::ending(Ending::Failed, "it is not on record which project this is about").into());
     };
-    let slug =
-        project.parse().map_err(|error: adjutant_core::id::BadSlug| Failure::of(Ending::Failed, &error, None))?;
+    let slug = project
+        .parse()
+        .map_err(|error: adjutant_core::words::id::BadSlug| Failure::of(Ending::Failed, &error, None))?;
     Ok((brief_id, slug))
 }
 

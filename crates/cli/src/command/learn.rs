@@ -2,12 +2,11 @@
 
 mod what_if;
 
-use adjutant_core::id::Slug;
 use adjutant_core::learn::compat::takes_as_profile;
 use adjutant_core::learn::profile::{Change, Profile};
 use adjutant_core::learn::{sorted_json, thresholds};
-use adjutant_core::trace::wire;
 use adjutant_core::view::learned;
+use adjutant_core::words::id::Slug;
 use adjutant_runtime::past;
 use adjutant_store::{Home, profiles};
 use anyhow::Context;
@@ -164,7 +163,7 @@ fn candidate(args: &LearnArgs, home: &Home) -> anyhow::Result<Profile> {
     let slug = args.project.as_str();
     if let Some(Compat::Openwar) = args.compat {
         let fold = super::history::as_peer(home, slug, args.span.since())?;
-        return Ok(fold.profile(slug, &wire::timestamp(args.span.now())));
+        return Ok(fold.profile(slug, &adjutant_core::words::moment::timestamp(args.span.now())));
     }
     let window = args.span.window()?;
     let read = past::candidate(home, slug, window, args.span.now(), args.min_samples);

@@ -1,9 +1,8 @@
 //! `adjutant memory`: what projects remember between runs.
 
-use adjutant_core::id::Slug;
 use adjutant_core::memory::{Draft, Log, MemoryCategory, Query, Record, RecordId, Said};
-use adjutant_core::trace::wire;
-use adjutant_core::view::{visible_line, visible_text};
+use adjutant_core::words::id::Slug;
+use adjutant_core::words::visible::{visible_line, visible_text};
 use adjutant_ports::{Memory as _, NotWritten, Written};
 use adjutant_store::MemoryStore;
 use anyhow::Context;
@@ -319,12 +318,18 @@ fn row(remembered: &Remembered, record: &Record) -> String {
         Some(by) => format!("  (superseded by {by})"),
         None => String::new(),
     };
-    format!("  {}  {}  {}{superseded}\n", record.id, wire::timestamp(record.at), visible_line(&cut))
+    format!(
+        "  {}  {}  {}{superseded}\n",
+        record.id,
+        adjutant_core::words::moment::timestamp(record.at),
+        visible_line(&cut)
+    )
 }
 
 /// An entry, whole.
 fn whole(remembered: &Remembered, record: &Record) -> String {
-    let mut text = format!("{}  {}  {}\n", record.id, record.said.category(), wire::timestamp(record.at));
+    let mut text =
+        format!("{}  {}  {}\n", record.id, record.said.category(), adjutant_core::words::moment::timestamp(record.at));
     for (name, value) in record.said.fields() {
         let value = visible_text(value).replace('\n', "\n    ");
         text.push_str(&format!("  {name}: {value}\n"));

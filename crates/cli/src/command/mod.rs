@@ -29,7 +29,7 @@ pub mod trust;
 pub mod completions;
 pub mod version;
 
-use adjutant_core::view::visible_json;
+use adjutant_core::words::visible::visible_json;
 use adjutant_store::config::ConfigError;
 use adjutant_store::runs::FindError;
 use jiff::Timestamp;
@@ -50,12 +50,12 @@ pub fn config_failure(error: &ConfigError) -> Failure {
 
 /// Reads a time as a person types it: a day, which begins at midnight UTC, or a time.
 fn parse_time(text: &str) -> Result<Timestamp, String> {
-    adjutant_core::moment::since(text).ok_or_else(no_time)
+    adjutant_core::words::moment::since(text).ok_or_else(no_time)
 }
 
 /// The same for the end of something: a day is over when it is.
 fn parse_end(text: &str) -> Result<Timestamp, String> {
-    adjutant_core::moment::until(text).ok_or_else(no_time)
+    adjutant_core::words::moment::until(text).ok_or_else(no_time)
 }
 
 fn no_time() -> String {

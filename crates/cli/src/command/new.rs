@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::brief;
-use adjutant_core::id::Slug;
+use adjutant_core::words::id::Slug;
 use anyhow::Context;
 
 use crate::exit::Ending;

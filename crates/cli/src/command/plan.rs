@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use adjutant_core::role::RoleName;
+use adjutant_core::words::role::RoleName;
 use adjutant_runtime::assembly::{Overrides, RunExtent};
 
 use super::run::parse_role_adapter;

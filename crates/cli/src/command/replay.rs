@@ -3,15 +3,16 @@
 use std::io::Read;
 use std::str::FromStr;
 
-use adjutant_core::crew::Member;
-use adjutant_core::gate::Category;
-use adjutant_core::role::RoleName;
-use adjutant_core::session::detect::{self, Detector, Sensitivity};
+use adjutant_core::detect;
+use adjutant_core::detect::{Detector, Sensitivity};
+use adjutant_core::gate::custom_role::Member;
 use adjutant_core::session::replay;
 use adjutant_core::trace::read;
 use adjutant_core::view::peer_session;
 use adjutant_core::view::replay as peer_replay;
-use adjutant_core::view::visible_line;
+use adjutant_core::words::Category;
+use adjutant_core::words::role::RoleName;
+use adjutant_core::words::visible::visible_line;
 use adjutant_runtime::assembly::{latest_options, procedure};
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found};
@@ -139,7 +140,7 @@ fn peers(args: &ReplayArgs, home: &Home, name: &str) -> anyhow::Result<Ending> {
         sensitivities = sensitivities.with(*detector, *sensitivity);
     }
     let read = |text: &str| peer_replay::Fired::from(&detect::read(text, &authorized, &sensitivities));
-    let now = adjutant_core::trace::wire::timestamp(Timestamp::now());
+    let now = adjutant_core::words::moment::timestamp(Timestamp::now());
     // Its newer sessions keep what was said in a file of its own.
     let (said, _) = transcript.as_deref().map(peer_session::read_transcript).unwrap_or_default();
     let said = if said.is_empty() { &session.messages } else { &said };

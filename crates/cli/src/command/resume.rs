@@ -4,14 +4,11 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::budget;
-use adjutant_core::effort::Effort;
-use adjutant_core::id::RunId;
 use adjutant_core::inbox::reply::Reply;
-use adjutant_core::inbox::{Choice, Message, QuestionKind};
-use adjutant_core::procedure::Part;
-use adjutant_core::session::Mode;
-use adjutant_core::trace::{AskEvent, Body, Entry, wire};
+use adjutant_core::trace::{AskEvent, Body, Entry};
+use adjutant_core::words::effort::Effort;
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::{Choice, Message, Mode, Part, QuestionKind};
 use adjutant_core::work::Work;
 use adjutant_host::text_file;
 use adjutant_ports::Answered;
@@ -187,7 +184,7 @@ fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Work>, mailbox: &Ma
         let Answered { id, choice, text, by, whence } = match mail::give(mailbox, ours.clone()) {
             Ok(Given::Ours(answered)) => answered,
             Ok(Given::Theirs(theirs)) => {
-                let when = wire::timestamp(theirs.at);
+                let when = adjutant_core::words::moment::timestamp(theirs.at);
                 let said = format!("{flag} comes too late: {} answered, {}, at {when}", theirs.by, theirs.whence);
                 return Err(Failure::ending(Ending::Waiting, said).hint("resume it without the flag").into());
             }
@@ -206,7 +203,7 @@ fn answers_from_flags(args: &ResumeArgs, driver: &Driver<'_, Work>, mailbox: &Ma
 
 /// A positive number; what it counts is the limit's to say.
 fn amount(typed: &str) -> Result<String, String> {
-    if budget::is_amount(typed) {
+    if adjutant_core::words::budget::is_amount(typed) {
         return Ok(typed.trim().to_owned());
     }
     Err("it must be a number above 0, such as 10 or 2.50".to_owned())

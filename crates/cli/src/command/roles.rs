@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use adjutant_core::crew::authority::limit_of;
 use adjutant_core::crew::prompts::{overlay, what_a_role_is};
-use adjutant_core::crew::{CustomRole, CustomRoles, Member};
-use adjutant_core::gate::{Category, RoleLimit};
-use adjutant_core::role::Role;
-use adjutant_core::view::visible_text;
+use adjutant_core::gate::RoleLimit;
+use adjutant_core::gate::custom_role::{CustomRole, CustomRoles, Member};
+use adjutant_core::words::Category;
+use adjutant_core::words::role::Role;
+use adjutant_core::words::visible::visible_text;
 use adjutant_store::config;
 use anyhow::Context;
 use serde_json::{Value, json};

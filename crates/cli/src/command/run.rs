@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use adjutant_core::effort::Effort;
-use adjutant_core::price;
-use adjutant_core::role::{BadRoleName, RoleName};
-use adjutant_core::session::Mode;
+use adjutant_core::words::effort::Effort;
+use adjutant_core::words::role::{BadRoleName, RoleName};
+use adjutant_core::words::{Mode, price};
 use adjutant_runtime::assembly::{self, Overrides, RunExtent};
 
 use crate::exit::Ending;

@@ -4,16 +4,14 @@
 //! process drives finds it when it is resumed.
 
 use adjutant_core::brief;
-use adjutant_core::budget::Budget;
-use adjutant_core::gate::Category;
 use adjutant_core::gate::authorization::covers_something;
 use adjutant_core::gate::scope::is_pattern_of_paths;
-use adjutant_core::id::RunId;
-use adjutant_core::inbox::{Message, NoAddress, find_part};
-use adjutant_core::procedure::Part;
-use adjutant_core::session::amendment::{Amendment, authorized_by};
+use adjutant_core::inbox::{NoAddress, find_part};
+use adjutant_core::session::amendment::authorized_by;
 use adjutant_core::trace::{Event, RunStart};
-use adjutant_core::view::visible_line;
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::visible::visible_line;
+use adjutant_core::words::{Amendment, Budget, Category, Message, Part};
 use adjutant_runtime::say::{self, NotTold};
 use adjutant_store::Home;
 use adjutant_store::runs::{self, Found};

@@ -18,7 +18,7 @@ pub struct ToolsArgs {
 pub fn run(args: &ToolsArgs) -> anyhow::Result<Ending> {
     let catalog = adjutant_tools::catalog();
     if args.json {
-        let tool = |tool: &adjutant_core::tool::ToolSpec| -> Value {
+        let tool = |tool: &adjutant_core::words::tool::ToolSpec| -> Value {
             json!({"name": tool.name, "categories": tool.categories, "description": tool.description, "schema": tool.schema})
         };
         super::print_json(&catalog.iter().map(tool).collect::<Vec<_>>())?;

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::view::visible_text;
+use adjutant_core::words::visible::visible_text;
 use adjutant_store::Home;
 use adjutant_store::config::{self, Notice, PROJECT_CONFIG};
 use adjutant_store::trust::{self, Standing, Trust, TrustError};

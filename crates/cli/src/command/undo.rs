@@ -4,9 +4,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use adjutant_core::gate::rescue::Extent;
-use adjutant_core::id::RunId;
-use adjutant_core::trace::wire;
-use adjutant_core::view::visible_line;
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::visible::visible_line;
 use adjutant_host::rescue::{Change, Manifest, NotRestored, Occasion, Plan, Reach, Rescues, UNDO};
 use adjutant_host::workdir::{self, Workdir};
 use adjutant_store::lease::LeaseError;
@@ -255,7 +254,7 @@ fn text(run_id: &RunId, manifest: &Manifest, plan: &Plan) -> String {
 
 fn made_at(manifest: &Manifest) -> String {
     let at = i64::try_from(manifest.made_at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
-    at.map_or_else(|| "?".to_owned(), wire::timestamp)
+    at.map_or_else(|| "?".to_owned(), adjutant_core::words::moment::timestamp)
 }
 
 fn list(args: &UndoArgs, run_id: &RunId, kept: &[Manifest]) -> anyhow::Result<Ending> {

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::brief::{self, BRIEF_BYTES_MAX, Reading};
-use adjutant_core::view::visible_text;
+use adjutant_core::words::visible::visible_text;
 use adjutant_store::Home;
 use serde_json::{Value, json};
 

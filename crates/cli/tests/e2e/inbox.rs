@@ -5,9 +5,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use adjutant_core::inbox::{Choice, Offer, Question, QuestionKind};
-use adjutant_core::procedure::{Part, Slot, What};
 use adjutant_core::trace::{AskEvent, Body, Entry, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::words::{Choice, Offer, Part, Question, QuestionKind, Slot, What};
 use adjutant_ports::{Durability, Journal};
 use adjutant_store::{FileJournal, Home, Owner};
 use jiff::Timestamp;

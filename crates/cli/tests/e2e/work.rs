@@ -285,7 +285,7 @@ fn age(home: &TestHome, run: &str, by: SignedDuration) {
         let (before, rest) = line.split_once(r#""at":""#).expect("a time");
         let (at, rest) = rest.split_once('"').expect("its end");
         let at: Timestamp = at.parse().expect("a time");
-        let mut line = format!(r#"{before}"at":"{}"{rest}"#, wire::timestamp(at - by));
+        let mut line = format!(r#"{before}"at":"{}"{rest}"#, adjutant_core::words::moment::timestamp(at - by));
         if let Some(last) = lines.last() {
             let (kept, _) = line.rsplit_once(r#","prev":""#).expect("the hash of the line before");
             line = format!(r#"{kept},"prev":"{}"}}"#, wire::line_hash(last.as_bytes()));

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use adjutant_core::gate::category;
-use adjutant_core::session::detect::{Detector, Sensitivity};
+use adjutant_core::detect::{Detector, Sensitivity};
+use adjutant_core::words::category;
 use adjutant_host::sandbox::{Layer, Wall};
 use adjutant_runtime::assembly::option_table::RUN_OPTIONS;
 use adjutant_store::config;

@@ -7,8 +7,8 @@ use super::problem::Problem;
 use super::reading::{Reading, read};
 use super::sections::Sections;
 use super::values::{CliBridge, OptionValue, RoleAdapter};
-use crate::effort::Effort;
 use crate::gate::ScopeWords;
+use crate::words::effort::Effort;
 
 /// Judges a brief: `{text}` in, its verdict out.
 ///

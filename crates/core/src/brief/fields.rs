@@ -13,11 +13,11 @@ use super::role_fields;
 use super::scope_field::scope;
 use super::values::{BUDGET_FIELDS, Budgets, CliBridge, McpServer, ROLE_BUDGET_FIELDS, RoleAdapter};
 use super::whitespace::trim;
-use crate::effort::Effort;
+use crate::detect::{Detector, Sensitivity};
 use crate::gate::ScopeWords;
-use crate::nearest::{did_you_mean, nearest};
-use crate::session::Mode;
-use crate::session::detect::{Detector, Sensitivity};
+use crate::words::Mode;
+use crate::words::effort::Effort;
+use crate::words::nearest::{did_you_mean, nearest};
 
 /// The fields of a brief as they are written, before anything is checked.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -325,7 +325,7 @@ fn learned_profile(map: &Map, problems: &mut Problems<'_>) -> Option<String> {
     if name.is_empty() {
         return None;
     }
-    if name.parse::<crate::id::Slug>().is_err() {
+    if name.parse::<crate::words::id::Slug>().is_err() {
         let warning = Problem::warning("learned_profile", "this can't name a project, so no profile applies")
             .expected("lower-case letters, digits and hyphens, beginning with a letter or digit")
             .found(name);
@@ -435,7 +435,7 @@ fn dollars(map: &Map, parent: &str, problems: &mut Problems<'_>) -> Option<u64> 
         | NodeValue::InlineMap(..) => String::new(),
     };
     let is_nothing = !written.is_empty() && written.bytes().all(|byte| matches!(byte, b'0' | b'.'));
-    let sum = if is_nothing { Some(0) } else { crate::price::sum(&written) };
+    let sum = if is_nothing { Some(0) } else { crate::words::price::sum(&written) };
     if sum.is_none() {
         let expected = "a number above 0, such as `2.50`";
         bad_limit(format!("{parent}.max_dollars"), field, "this is no sum of dollars", expected, problems);

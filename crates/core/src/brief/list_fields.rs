@@ -6,9 +6,9 @@ use super::problem::{Problem, Problems};
 use super::values::McpServer;
 use super::whitespace::trim;
 use crate::gate::authorization::covers_something;
-use crate::gate::category::{MCP_TOOL, STATIC};
 use crate::gate::native;
-use crate::nearest::did_you_mean;
+use crate::words::category::{MCP_TOOL, STATIC};
+use crate::words::nearest::did_you_mean;
 
 /// The entries of `authorized_costs`, trimmed; those that are blank or no text are dropped.
 ///

@@ -40,7 +40,3 @@ pub use values::{
     ADAPTERS, BUDGET_MAX_RETRIES_PER_SUBTASK, BUDGET_MAX_TOKENS, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK,
     BUDGET_MAX_WALL_CLOCK_MINUTES, BudgetLimits, Budgets, CliBridge, Deadline, McpServer, OptionValue, RoleAdapter,
 };
-
-pub use crate::role::{Role, RoleName};
-pub use crate::session::Mode;
-pub use crate::session::detect::{Detector, Sensitivities, Sensitivity};

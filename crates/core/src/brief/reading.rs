@@ -9,13 +9,13 @@ use super::problem::{At, Problem, Problems};
 use super::rules;
 use super::sections::{Sections, read_sections};
 use super::values::{Budgets, CliBridge, Deadline, McpServer, RoleAdapter, day};
-use crate::crew::CustomRoles;
-use crate::effort::Effort;
-use crate::gate::{Category, Scope};
-use crate::id::{BriefId, Slug};
-use crate::role::RoleName;
-use crate::session::Mode;
-use crate::session::detect::Sensitivities;
+use crate::detect::Sensitivities;
+use crate::gate::Scope;
+use crate::gate::custom_role::CustomRoles;
+use crate::words::effort::Effort;
+use crate::words::id::{BriefId, Slug};
+use crate::words::role::RoleName;
+use crate::words::{Category, Mode};
 
 /// The longest text that is read as a brief, in bytes.
 pub const BRIEF_BYTES_MAX: usize = 256 * 1024;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::reading::Brief;
 use super::values::{OptionValue, RoleAdapter};
 use super::whitespace::trim;
-use crate::gate::Category;
+use crate::words::Category;
 
 impl Brief {
     /// The brief as the agent sees it: a title, one line for each field that concerns it, and every section

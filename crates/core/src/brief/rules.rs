@@ -12,13 +12,14 @@ use super::role_fields::{place, role_places};
 use super::sections::{Headings, KnownSection, Sections};
 use super::values::{ADAPTERS, RoleAdapter, day, has_date_shape, has_id_shape};
 use super::whitespace::trim;
-use crate::crew::{BadCrew, CustomRoles, Member, check_crew};
+use crate::gate::RoleLimit;
 use crate::gate::authorization::{covers, covers_something};
-use crate::gate::category::SHELL_EXEC;
-use crate::gate::{Category, RoleLimit};
-use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
-use crate::nearest::did_you_mean;
-use crate::role::{Role, RoleName};
+use crate::gate::custom_role::{BadCrew, CustomRoles, Member, check_crew};
+use crate::words::Category;
+use crate::words::category::SHELL_EXEC;
+use crate::words::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
+use crate::words::nearest::did_you_mean;
+use crate::words::role::{Role, RoleName};
 
 /// The entries that authorize more than reading: a bridged CLI that a role starts has these rights without being asked.
 const SIDE_EFFECTS: [&str; 10] = [

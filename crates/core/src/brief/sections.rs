@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::problem::{At, Problem, Problems};
 use super::whitespace::{is_space, trim, trim_end};
-use crate::nearest::nearest;
+use crate::words::nearest::nearest;
 
 /// The sections of a brief. A section that is missing is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

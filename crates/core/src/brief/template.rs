@@ -4,11 +4,11 @@ use jiff::civil::Date;
 use thiserror::Error;
 
 use super::values::{ADAPTERS, is_id_suffix};
+use crate::detect::{Detector, Sensitivity};
 use crate::gate::authorization::PATTERNS;
-use crate::gate::category::STATIC;
-use crate::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
-use crate::role::Role;
-use crate::session::detect::{Detector, Sensitivity};
+use crate::words::category::STATIC;
+use crate::words::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
+use crate::words::role::Role;
 
 /// The text of a new brief for `project`: valid as it is, with every field explained.
 #[must_use]

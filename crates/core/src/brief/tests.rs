@@ -4,7 +4,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::crew::{CustomRole, CustomRoles};
+use crate::detect::{Detector, Sensitivity};
+use crate::gate::custom_role::{CustomRole, CustomRoles};
+use crate::words::Mode;
+use crate::words::role::{Role, RoleName};
 
 const BODY: &str = "\n# Objective\nx\n# Deliverables\ny\n# Constraints\nz\n";
 
@@ -297,7 +300,7 @@ fn what_strict_yaml_refuses_is_read_with_a_warning() {
 fn a_wildcard_is_shown_to_authorize_everything() {
     check("authorized_costs: [\"*\"]", &["W 3:20 authorized_costs"]);
     check("authorized_costs: [mcp_tool:*]", &[]);
-    for (category, _) in crate::gate::category::STATIC {
+    for (category, _) in crate::words::category::STATIC {
         check(&format!("authorized_costs: [{category}]"), &[]);
     }
 }
@@ -736,7 +739,7 @@ fn the_template_names_every_adapter_category_role_and_detector() {
     let text = template(&"orchard".parse().unwrap(), jiff::civil::date(2024, 5, 6));
     let comments: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
     let said: Vec<&str> = comments.iter().flat_map(|line| line.split([' ', ','])).collect();
-    let categories = crate::gate::category::STATIC.map(|(name, _)| name);
+    let categories = crate::words::category::STATIC.map(|(name, _)| name);
     let detectors = Detector::ALL.map(Detector::name);
     for name in ADAPTERS.iter().chain(&categories).chain(&Role::WORDS).chain(&detectors) {
         assert!(said.contains(name), "{name}");

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::WARN_PER_CENT;
-use crate::trace::{Body, BudgetEvent, CallEvent, Event, PartEvent, PhaseName};
+use crate::trace::{Body, BudgetEvent, CallEvent, Event, PartEvent};
+use crate::words::PhaseName;
 
 /// The calls of one session by phase, folded from its events. A phase that is entered again goes on with its count, and
 /// so does a run that is taken up by another driver.

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Budget, Metric, OUTPUT_TOKENS_MIN, WARN_PER_CENT};
-use crate::inbox::worker::OpenWaits;
-use crate::price::Prices;
-use crate::procedure::{Key, Part, Slot, What};
-use crate::trace::{Body, CallEvent, Event, FailureKind, RunEvent, RunOptions, TurnEvent, Usage};
+use super::{OUTPUT_TOKENS_MIN, WARN_PER_CENT};
+use crate::trace::{Body, CallEvent, Event, OpenWaits, RunEvent, RunOptions, TurnEvent};
+use crate::words::price::Prices;
+use crate::words::{Budget, FailureKind, Key, Metric, Part, Slot, Usage, What};
 
 /// The spending of one scope of a run, with what it has reserved, folded from its events.
 #[derive(Debug, Clone, Default)]

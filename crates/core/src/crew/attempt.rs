@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::check::Checks;
-use crate::procedure::Slot;
-use crate::session::fence::fenced;
-use crate::tool::FileChange;
-use crate::trace::{Body, CallEvent, Effect};
+use crate::gate::checks::Checks;
+use crate::trace::{Body, CallEvent};
+use crate::words::fence::fenced;
+use crate::words::tool::FileChange;
+use crate::words::{Effect, Slot};
 
 /// The longest diff that a judge is shown, in characters.
 const DIFF_CHARS_MAX: usize = 40_000;
@@ -255,7 +255,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::procedure::What;
+    use crate::words::What;
 
     fn slot(number: u32) -> Slot {
         Slot::first(What::Call, number)

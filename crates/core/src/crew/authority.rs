@@ -3,10 +3,11 @@
 
 use serde::Serialize;
 
-use super::custom_role::{CustomRoles, Member};
+use crate::gate::custom_role::{CustomRoles, Member};
 use crate::gate::role_limit::both;
-use crate::gate::{Category, RoleGrant, RoleLimit};
-use crate::role::{Role, RoleName};
+use crate::gate::{RoleGrant, RoleLimit};
+use crate::words::Category;
+use crate::words::role::{Role, RoleName};
 
 /// What a role may do, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,9 +73,9 @@ pub fn limit_of(member: &Member, custom: &CustomRoles, grant: Option<&[Category]
 
 #[cfg(test)]
 mod tests {
-    use super::super::custom_role::CustomRole;
     use super::*;
     use crate::gate::authorization::covers;
+    use crate::gate::custom_role::CustomRole;
 
     fn categories(names: &[&str]) -> Vec<Category> {
         names.iter().copied().map(Category::new).collect()

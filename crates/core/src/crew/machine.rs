@@ -3,21 +3,22 @@
 //! The state is what the events say (`state.rs`); what follows from it is decided here. A crew that is blocked or
 //! escalates is not over: it asks, and goes on with the answer.
 
-use crate::words::PartKind;
+use crate::words::{
+    Category, Choice, CrewState, Key, Message, Mode, Outcome, Part, PartKind, Question, QuestionKind, Signal, Slot,
+    What,
+};
 use std::sync::Arc;
 
-use super::handoff::{Handoff, Verdict};
 use super::questions;
 use super::scope_warning::{ScopeWarning, scope_warnings};
 use super::setup::CrewSetup;
 use super::state::{Came, State, SubTaskState};
-use super::states::{CrewState, Signal, step};
-use crate::gate::Category;
-use crate::inbox::{Choice, Message, Question, QuestionKind};
-use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
+use super::states::step;
+use crate::handoff::{Handoff, Verdict};
+use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
-use crate::session::{Mode, Session};
-use crate::trace::{AskEvent, Body, CrewEvent, Entry, Event, Outcome, PartEvent};
+use crate::session::Session;
+use crate::trace::{AskEvent, Body, CrewEvent, Entry, Event, PartEvent};
 
 /// Several agents by role on one brief.
 #[derive(Debug, Clone)]

@@ -8,9 +8,6 @@
 
 mod attempt;
 pub mod authority;
-mod check;
-mod custom_role;
-pub mod handoff;
 mod machine;
 pub mod prompts;
 pub mod questions;
@@ -19,8 +16,6 @@ mod setup;
 mod state;
 pub mod states;
 
-pub use check::{Checks, ChecksForJudge};
-pub use custom_role::{BadCrew, BadCustomRole, CustomRole, CustomRoles, INSTRUCTION_BYTES_MAX, Member, check_crew};
 pub use machine::Crew;
 pub use scope_warning::{ScopeWarning, scope_warnings};
 pub use setup::CrewSetup;

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use super::check::Checks;
-use super::custom_role::{CustomRole, Member};
-use super::handoff::{Handoff, HandoffKind, Review};
 use super::state::{Came, State, SubTaskState};
-use crate::role::{Role, RoleName};
-use crate::session::fence::fenced;
+use crate::gate::checks::Checks;
+use crate::gate::custom_role::{CustomRole, Member};
+use crate::handoff::{Handoff, HandoffKind, Review};
 use crate::session::prompts::how_to_hand_off;
+use crate::words::fence::fenced;
+use crate::words::role::{Role, RoleName};
 
 /// How much of what earlier sub-tasks came to is told, in characters each.
 const NOTES_CHARS_MAX: usize = 1_000;

@@ -1,11 +1,11 @@
 //! What a crew asks its operator.
 
-use super::custom_role::Member;
-use super::handoff::{Handoff, Plan, Review};
 use super::scope_warning::ScopeWarning;
 use super::state::{Came, SubTaskState};
-use crate::inbox::{Choice, Offer, Question, QuestionKind};
-use crate::view::visible_text;
+use crate::gate::custom_role::Member;
+use crate::handoff::{Handoff, Plan, Review};
+use crate::words::visible::visible_text;
+use crate::words::{Choice, Offer, Question, QuestionKind};
 
 /// How much of a text is shown inside a question, in characters.
 const EXCERPT_CHARS_MAX: usize = 1_500;

@@ -4,10 +4,12 @@
 
 use serde::Serialize;
 
-use super::handoff::Plan;
-use crate::gate::Category;
 use crate::gate::authorization::covers;
-use crate::gate::category::{DEPLOY, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_PUSH, GIT_WRITE, HTTP_FETCH, SHELL_EXEC};
+use crate::handoff::Plan;
+use crate::words::Category;
+use crate::words::category::{
+    DEPLOY, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_PUSH, GIT_WRITE, HTTP_FETCH, SHELL_EXEC,
+};
 
 /// The words that speak of a category; several words stand one after another.
 const WORDS: [(&str, &[&str]); 7] = [
@@ -71,8 +73,8 @@ fn spoken(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::handoff::SubTask;
     use super::*;
+    use crate::handoff::SubTask;
 
     fn plan(texts: &[(&str, &str)]) -> Plan {
         let subtasks = texts.iter().enumerate().map(|(index, (title, instruction))| SubTask {

@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::authority;
-use super::check::{Checks, ChecksForJudge};
-use super::custom_role::{CustomRoles, Member};
-use super::handoff::HandoffKind;
 use super::prompts::{self, Shown};
 use super::state::State;
-use crate::budget::Budget;
-use crate::gate::category::SHELL_EXEC;
-use crate::gate::{Category, RoleLimit};
-use crate::role::{Role, RoleName};
+use crate::gate::RoleLimit;
+use crate::gate::checks::{Checks, ChecksForJudge};
+use crate::gate::custom_role::{CustomRoles, Member};
+use crate::handoff::HandoffKind;
 use crate::session::{AgentLimits, LearnedLimits, Piece, Setup, Task};
-use crate::tool::{ToolEffect, ToolSpecs};
 use crate::trace::LearnedOptions;
+use crate::words::category::SHELL_EXEC;
+use crate::words::role::{Role, RoleName};
+use crate::words::tool::{ToolEffect, ToolSpecs};
+use crate::words::{Budget, Category};
 
 /// What a crew is made with.
 #[derive(Debug, Clone)]

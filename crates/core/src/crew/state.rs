@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 
 use super::attempt::Attempt;
-use super::check::Checks;
-use super::custom_role::Member;
-use super::handoff::{Handoff, Plan, SubTask, Verdict};
 use super::machine::Questions;
 use super::setup::CrewSetup;
-use super::states::{CrewState, Signal, Standing, Status};
-use crate::gate::Category;
-use crate::inbox::Message;
-use crate::procedure::{Children, Gone, Part};
-use crate::role::Role;
+use super::states::{Standing, Status};
+use crate::gate::checks::Checks;
+use crate::gate::custom_role::Member;
+use crate::handoff::{Handoff, Plan, SubTask, Verdict};
+use crate::procedure::{Children, Gone};
 use crate::session::Session;
-use crate::tool::ToolEffect;
-use crate::trace::{AskEvent, Body, CrewEvent, Event, HostEvent, Outcome, PartEvent};
+use crate::trace::{AskEvent, Body, CrewEvent, Event, HostEvent, PartEvent};
+use crate::words::role::Role;
+use crate::words::tool::ToolEffect;
+use crate::words::{Category, CrewState, Message, Outcome, Part, Signal};
 
 /// Where a crew stands.
 #[derive(Debug, Clone)]

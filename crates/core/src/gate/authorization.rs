@@ -7,7 +7,8 @@
 
 use serde::Serialize;
 
-use super::category::{Category, MCP_TOOL, STATIC};
+use crate::words::Category;
+use crate::words::category::{MCP_TOOL, STATIC};
 
 /// The entries that are no category of their own, or that stand for one that an operator must fill in, with
 /// their meaning.

@@ -88,8 +88,9 @@ impl Custody {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Category, Places, ScopeWords, Target, Verdict};
+    use super::super::{Places, ScopeWords, Target, Verdict};
     use super::*;
+    use crate::words::Category;
 
     fn custody(accepted: &[&str]) -> Custody {
         let paths = Some(vec!["src".to_owned(), "*.toml".to_owned()]);

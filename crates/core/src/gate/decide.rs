@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::category::Category;
 use super::decision::{GateRequest, judge};
 use super::grant::{Grant, Subject};
 use super::native;
@@ -12,8 +11,9 @@ use super::resolved::effects_of_call;
 use super::role_limit::RoleLimit;
 use super::scope::{self, Scope, ScopeWords};
 use super::shell;
-use crate::role::Role;
-use crate::tool::{ResolvedPath, ToolCall};
+use crate::words::Category;
+use crate::words::role::Role;
+use crate::words::tool::{ResolvedPath, ToolCall};
 
 #[derive(Deserialize)]
 // Error messages name the type: the name is pinned.

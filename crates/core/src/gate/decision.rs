@@ -11,14 +11,15 @@ pub use crate::words::{GateAnswer, Layer};
 use serde::Serialize;
 
 use super::authorization;
-use super::category::{Category, FILESYSTEM_READ, GIT_WRITE, MCP_TOOL, SHELL_EXEC};
 use super::effect::{Act, Effect, UNKNOWN, Verdict};
-use super::grant::{Grant, Lasts};
+use super::grant::Grant;
 use super::places::Places;
 use super::protected::{Protected, protected};
 use super::role_limit::RoleLimit;
 use super::scope::Scope;
 use super::walls::without_walls;
+use crate::words::category::{FILESYSTEM_READ, GIT_WRITE, MCP_TOOL, SHELL_EXEC};
+use crate::words::{Category, Lasts};
 
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::category::Category;
+use crate::words::Category;
 
 /// The weight of an effect, from mild to strict. A whole command line counts as its strictest effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

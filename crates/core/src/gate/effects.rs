@@ -8,15 +8,16 @@
 
 use serde_json::Value;
 
-use super::category::{
-    CI_MODIFY, Category, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, HTTP_FETCH, OPAQUE_EXEC,
-    OTHER_MEMORY_READ,
-};
 use super::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use super::places::Places;
 use super::secrets::MASKED;
 use super::shell::{self, Dialect, Programs, ShellContext};
 use crate::patch::{self, PatchPaths};
+use crate::words::Category;
+use crate::words::category::{
+    CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, HTTP_FETCH, OPAQUE_EXEC,
+    OTHER_MEMORY_READ,
+};
 
 /// Returns the effects of a call to `tool` with `args`, beyond the tool's own categories.
 ///

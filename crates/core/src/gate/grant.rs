@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::authorization;
-use super::category::{
-    Category, DATABASE_WRITE, DEPLOY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, GIT_HISTORY_REWRITE, GIT_PUSH,
-    PAID_API_CALL, PRIVILEGE, PROCESS_KILL,
-};
 use super::effect::{Act, Effect};
-use crate::moment;
+use crate::words::category::{
+    DATABASE_WRITE, DEPLOY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, GIT_HISTORY_REWRITE, GIT_PUSH, PAID_API_CALL,
+    PRIVILEGE, PROCESS_KILL,
+};
+use crate::words::{Category, moment};
 
 /// Categories that no grant covers beyond a run: what they do destroys or reaches others.
 pub const NEVER_PERSISTENT: [&str; 9] = [

@@ -10,9 +10,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::category::Category;
-use super::grant::{Grant, Lasts, may_persist};
-use crate::trace::wire;
+use super::grant::{Grant, may_persist};
+use crate::words::{Category, Lasts};
 
 /// The contents of a file of grants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -139,7 +138,8 @@ pub fn granted(grant: &Grant) -> String {
 /// The line that takes a grant back, without its end.
 #[must_use]
 pub fn revoked(grant_id: &str, at: Timestamp) -> String {
-    json!({"v": VERSION, "op": "revoke", "grant_id": grant_id, "revoked_at": wire::timestamp(at)}).to_string()
+    json!({"v": VERSION, "op": "revoke", "grant_id": grant_id, "revoked_at": crate::words::moment::timestamp(at)})
+        .to_string()
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ pub use crate::words::HookFault;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::decision::{Decision, Finding, GateAnswer, Layer};
+use super::decision::{Decision, Finding};
 use super::effect::Effect;
 use super::secrets::cut_chars;
+use crate::words::{GateAnswer, Layer};
 
 /// Time that a hook may take unless its settings name another, in milliseconds.
 pub const TIMEOUT_MS_DEFAULT: u64 = 5_000;

@@ -14,7 +14,8 @@
 //! [`shell`] reads command lines. [`secrets`] keeps secrets out of what agents and journals see.
 
 pub mod authorization;
-pub mod category;
+pub mod checks;
+pub mod custom_role;
 pub mod custody;
 mod decide;
 mod decision;
@@ -43,7 +44,6 @@ mod field_tests;
 #[cfg(test)]
 mod tests;
 
-pub use category::Category;
 pub use decide::decide;
 pub use decision::{Decision, Finding, GateAnswer, GateRequest, Layer, OneOrMore, judge, strictest};
 pub use effect::{Act, Effect, Target, Verdict};

@@ -5,7 +5,8 @@
 
 use thiserror::Error;
 
-use super::category::{Category, FILESYSTEM_READ, FILESYSTEM_WRITE, HTTP_FETCH, SHELL_EXEC};
+use crate::words::Category;
+use crate::words::category::{FILESYSTEM_READ, FILESYSTEM_WRITE, HTTP_FETCH, SHELL_EXEC};
 
 /// The native tools with the categories that every call to them needs (OpenWar's table).
 pub const NATIVE: [(&str, &[&str]); 10] = [

@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::authorization::covers_something;
-use super::category::Category;
-use super::grant::{Grant, Lasts, default_end, may_persist, normalised};
+use super::grant::{Grant, default_end, may_persist, normalised};
 use super::native;
 use super::places::Places;
+use crate::words::{Category, Lasts};
 
 /// The tool that asks.
 pub const REQUEST_PERMISSION: &str = "request_permission";

@@ -302,7 +302,8 @@ fn without_classes(pattern: &str) -> Vec<char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::{Category, Verdict};
+    use crate::gate::Verdict;
+    use crate::words::Category;
 
     fn effect(act: Act) -> Effect {
         let category = Category::new("filesystem_delete");

@@ -6,9 +6,9 @@
 //! In doubt more is kept than needed: a path that can't be known and a line that can't be read may each lose
 //! anything.
 
-use super::category::{DEPLOY, EXTERNAL_MESSAGE, GIT_PUSH, HTTP_FETCH, PAID_API_CALL, PROCESS_KILL};
 use super::effect::{Act, Effect, Target, UNKNOWN, Verdict};
-use crate::tool::FileChange;
+use crate::words::category::{DEPLOY, EXTERNAL_MESSAGE, GIT_PUSH, HTTP_FETCH, PAID_API_CALL, PROCESS_KILL};
+use crate::words::tool::FileChange;
 
 /// The part of the workdir that has to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,8 +101,8 @@ fn lost_at(target: &Target) -> Lost {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::Category;
-    use crate::gate::category::{FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, SHELL_EXEC};
+    use crate::words::Category;
+    use crate::words::category::{FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, SHELL_EXEC};
 
     fn effect(verdict: Verdict, category: &str, act: Act) -> Effect {
         Effect { verdict, category: Category::new(category), act, matched: String::new(), reason: String::new() }

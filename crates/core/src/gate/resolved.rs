@@ -6,14 +6,15 @@
 
 use serde_json::Value;
 
-use super::category::{Category, FILESYSTEM_READ};
 use super::deny_read::DenyRead;
 use super::effect::{Act, Effect, Verdict};
 use super::effects::{effects_of, written};
 use super::places::Places;
 use super::shell::Programs;
 use crate::patch;
-use crate::tool::{ResolvedPath, ToolCall};
+use crate::words::Category;
+use crate::words::category::FILESYSTEM_READ;
+use crate::words::tool::{ResolvedPath, ToolCall};
 
 /// The paths that a call to `tool` opens in the workdir, as its arguments name them. Arguments of a wrong type name
 /// nothing: such a call fails before it opens anything.

@@ -7,8 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::authorization::covers;
-use super::category::{Category, FILESYSTEM_READ};
-use crate::role::Role;
+use crate::words::Category;
+use crate::words::category::FILESYSTEM_READ;
+use crate::words::role::Role;
 
 /// The limit of a role: one of a crew's, or one that only this limit defines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::category::{CI_MODIFY, FILESYSTEM_READ, HTTP_FETCH, SHELL_EXEC, STATIC};
 use super::*;
-use crate::role::Role;
+use crate::words::Category;
+use crate::words::category::{CI_MODIFY, FILESYSTEM_READ, HTTP_FETCH, SHELL_EXEC, STATIC};
+use crate::words::role::Role;
 
 const VECTORS: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/aux/vectors.jsonl"));

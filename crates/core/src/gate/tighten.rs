@@ -21,8 +21,8 @@ impl Decision {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decision::{GateAnswer, Layer};
     use super::*;
+    use crate::words::{GateAnswer, Layer};
 
     #[test]
     fn a_later_finding_tightens_and_never_loosens() {

@@ -9,9 +9,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::category::Category;
-use super::decision::{Finding, GateAnswer, Layer};
+use super::decision::Finding;
 use super::effect::{Act, Effect, Verdict};
+use crate::words::{Category, GateAnswer, Layer};
 
 /// The most sources that are named for a call: the latest.
 pub const SOURCES_MAX: usize = 3;
@@ -127,7 +127,7 @@ fn is_of_server(category: &Category) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::category::{EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, HTTP_FETCH};
+    use crate::words::category::{EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, HTTP_FETCH};
 
     fn effect(verdict: Verdict, category: &str, act: Act) -> Effect {
         Effect { verdict, category: Category::new(category), act, matched: String::new(), reason: String::new() }

@@ -4,8 +4,9 @@
 //! the agent goes on alone, nobody would see what gets out, so that each command is asked for first.
 
 use super::authorization;
-use super::category::{Category, SHELL_EXEC};
-use super::decision::{Finding, GateAnswer, GateRequest, Layer};
+use super::decision::{Finding, GateRequest};
+use crate::words::category::SHELL_EXEC;
+use crate::words::{Category, GateAnswer, Layer};
 
 /// Asks for a command while walls are missing, unless an operator's yes covers it.
 pub(super) fn without_walls(request: &GateRequest<'_>, required: &[Category]) -> Option<Finding> {

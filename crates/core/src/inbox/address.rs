@@ -1,11 +1,10 @@
 //! Whom a message of an operator's is for: the whole run, or one of the parts at work.
 
-use crate::words::PartKind;
+use crate::words::{Part, PartKind};
 use std::collections::BTreeSet;
 
 use thiserror::Error;
 
-use crate::procedure::Part;
 use crate::trace::{Body, Event, PartEvent};
 
 /// Why a message can't be sent to a part.
@@ -66,7 +65,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::trace::Outcome;
+    use crate::words::Outcome;
 
     fn event(part: &str, body: Body) -> Event {
         Event { seq: 0, at: Timestamp::UNIX_EPOCH, part: part.parse().expect("a part"), body }

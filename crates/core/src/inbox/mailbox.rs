@@ -11,10 +11,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::question::{Choice, Message, QuestionKind};
 use super::reply;
-use crate::procedure::{Key, Part, Slot};
-use crate::trace::wire;
+use crate::words::{Choice, Key, Message, Part, QuestionKind, Slot};
 
 /// The version of the lines.
 const VERSION: u64 = 1;
@@ -265,13 +263,13 @@ fn line(letter: Letter) -> String {
 
 /// A time as the journal has it.
 fn to_ms(at: Timestamp) -> Timestamp {
-    wire::timestamp(at).parse().unwrap_or(at)
+    crate::words::moment::timestamp(at).parse().unwrap_or(at)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::procedure::What;
+    use crate::words::What;
 
     fn answer(number: u32, by: &str) -> Answer {
         Answer {

@@ -7,7 +7,6 @@
 //! which questions of a run are open, [`notice`] what an operator is told of them, [`worker`] what is
 //! gone on with without them.
 
-mod question;
 pub mod reply;
 pub mod hours;
 mod address;
@@ -18,4 +17,3 @@ pub mod worker;
 
 pub use address::{NoAddress, find_part};
 pub use open::{OpenQuestion, OpenQuestions};
-pub use question::{Choice, Message, Offer, Question, QuestionKind};

@@ -8,11 +8,10 @@ use jiff::civil::Time;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::QuestionKind;
 use super::hours::Hours;
 use crate::gate::secrets;
-use crate::trace::wire;
-use crate::view::visible_line;
+use crate::words::QuestionKind;
+use crate::words::visible::visible_line;
 
 /// How long questions are gathered after the last one came, in milliseconds, so that ten are one notice.
 pub const GATHER_MS: i64 = 3_000;
@@ -156,7 +155,13 @@ struct Told<'a> {
 impl<'a> Told<'a> {
     fn of(one: &'a Waits) -> Self {
         let Waits { id, run_id, kind, at, .. } = one;
-        Self { id, run_id, kind: kind.as_str(), first_line: told_line(one), asked_at: wire::timestamp(*at) }
+        Self {
+            id,
+            run_id,
+            kind: kind.as_str(),
+            first_line: told_line(one),
+            asked_at: crate::words::moment::timestamp(*at),
+        }
     }
 }
 
@@ -168,7 +173,7 @@ pub fn body(notice: &Notice, format: Format, id: &str, now: Timestamp) -> String
         Format::Generic => {
             let questions: Vec<Told<'_>> = waits.iter().map(Told::of).collect();
             json!({
-                "version": 1, "id": id, "sent_at": wire::timestamp(now), "title": title, "text": text,
+                "version": 1, "id": id, "sent_at": crate::words::moment::timestamp(now), "title": title, "text": text,
                 "questions": questions,
             })
         }

@@ -5,16 +5,14 @@
 //!
 //! Begin with [`OpenQuestions`].
 
-use crate::words::GateAnswer;
+use crate::words::{GateAnswer, Key, Part, PhaseName, Question, QuestionKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::question::{Question, QuestionKind};
-use crate::id::RunId;
-use crate::procedure::{Key, Part};
-use crate::trace::{AskEvent, Body, Event, EventKind, GateEvent, PartEvent, PhaseName, RunEvent, TurnEvent};
+use crate::trace::{AskEvent, Body, Event, EventKind, GateEvent, PartEvent, RunEvent, TurnEvent};
+use crate::words::id::RunId;
 
 /// The fewest digits of a question's short name: some million values.
 const SHORT_CHARS_MIN: usize = 5;
@@ -180,9 +178,7 @@ pub fn short_names<'a>(ids: impl IntoIterator<Item = &'a str>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inbox::{Choice, QuestionKind};
-    use crate::procedure::{Slot, What};
-    use crate::words::Layer;
+    use crate::words::{Choice, Layer, QuestionKind, Slot, What};
     use serde_json::json;
 
     fn at(second: i64) -> Timestamp {
@@ -253,7 +249,7 @@ mod tests {
                 calls: Vec::new(),
                 provider_data: None,
                 usage: None,
-                stop: crate::trace::Stop::EndTurn,
+                stop: crate::words::Stop::EndTurn,
                 duration_ms: 1,
             })
         };
@@ -282,7 +278,7 @@ mod tests {
 
     #[test]
     fn nothing_is_open_once_the_run_is_over() {
-        let end = Body::Run(RunEvent::RunEnd { outcome: crate::trace::Outcome::Stopped });
+        let end = Body::Run(RunEvent::RunEnd { outcome: crate::words::Outcome::Stopped });
         assert_eq!(fold(vec![(0, question(1, None)), (1, end)]).open().count(), 0);
     }
 

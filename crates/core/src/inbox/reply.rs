@@ -1,9 +1,9 @@
 //! Reads what an operator typed as a choice. The words are the peer's, so that a habit or a script
 //! written for it keeps its meaning; what adds to them is named below.
 
-use super::question::{Choice, QuestionKind};
-use crate::budget::is_amount;
-use crate::moment::day_end;
+use crate::words::budget::is_amount;
+use crate::words::moment::day_end;
+use crate::words::{Choice, QuestionKind};
 
 /// The whole replies that accept a confirmation summary (the peer's list).
 pub const ACCEPTING: &[&str] = &[

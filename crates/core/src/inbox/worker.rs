@@ -6,15 +6,13 @@
 //!
 //! Begin with [`Sittings::outlook`].
 
-use std::collections::BTreeMap;
+use crate::trace::{AskEvent, Body, Event, EventKind, OpenWaits, RunEvent};
 
 use jiff::Timestamp;
 
 use super::mailbox::{First, Said};
 use super::open::OpenQuestion;
-use super::question::Message;
-use crate::procedure::{Key, Slot, after};
-use crate::trace::{AskEvent, Body, Event, EventKind, RunEvent};
+use crate::words::Message;
 
 /// Who interrupts a run that a worker drives, when the worker is told to end: it is nobody's word about the run.
 pub const WORKER: &str = "worker";
@@ -39,29 +37,6 @@ pub struct Sittings {
     /// How many in a row were resumed and nothing came of them.
     fruitless: u32,
     waits: OpenWaits,
-}
-
-/// The waits for providers that are open in a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OpenWaits(BTreeMap<Key, Timestamp>);
-
-impl OpenWaits {
-    /// Takes note of an event.
-    pub fn apply(&mut self, event: &Event) {
-        let key = |slot: &Slot| Key { part: event.part.clone(), slot: *slot };
-        if let Some(slot) = event.body.outcome() {
-            self.0.remove(&key(slot));
-        }
-        if let Body::Ask(AskEvent::Timer { slot, length_ms }) = &event.body {
-            self.0.insert(key(slot), after(event.at, *length_ms));
-        }
-    }
-
-    /// When the first of them ends; `None` if there is none.
-    #[must_use]
-    pub fn wakes_at(&self) -> Option<Timestamp> {
-        self.0.values().min().copied()
-    }
 }
 
 /// How the last driver of a run let it go.
@@ -211,10 +186,8 @@ impl Sittings {
 mod tests {
     use super::*;
     use crate::inbox::mailbox::{Answer, Closing};
-    use crate::inbox::{Choice, Question, QuestionKind};
-    use crate::procedure::{Key, Part, Slot, What};
-    use crate::trace::PartEvent;
-    use crate::trace::{PhaseName, RunOptions, RunStart, Versions};
+    use crate::trace::{PartEvent, RunOptions, RunStart, Versions};
+    use crate::words::{Choice, Key, Part, PhaseName, Question, QuestionKind, Slot, What};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + second).expect("a time")

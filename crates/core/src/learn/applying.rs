@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::profile::{Applied, Evidence, Profile};
-use crate::budget::Budget;
-use crate::role::RoleName;
-use crate::session::detect::{Detector, Sensitivity};
-use crate::trace::{LearnedOptions, PhaseName};
+use super::profile::{Evidence, Profile};
+use crate::detect::{Detector, Sensitivity};
+use crate::trace::LearnedOptions;
+use crate::words::role::RoleName;
+use crate::words::{Applied, Budget, PhaseName};
 
 /// Settings that a run takes from a profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! In: a line. Out: the fields that a walk needs, or `None`: then [`read_one`](crate::trace::read::read_one) reads it.
 //! A test checks that the two agree wherever both can read a line.
 
-use crate::procedure::Slot;
 use crate::trace::EventKind;
 use crate::trace::object::{self, Written};
+use crate::words::Slot;
 
 /// A line of one of the commonest types.
 pub(super) struct Hot<'a> {

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::judged::{FireVerdict, Judged};
 use super::record::{RunRecord, entry};
-use crate::gate::{Category, authorization};
+use crate::gate::authorization;
 use crate::trace::read::object_of;
+use crate::words::Category;
 
 /// The peer's native tools, with the category that each needs (reference, section 5).
 const TOOLS: [(&str, &str); 9] = [

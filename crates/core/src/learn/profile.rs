@@ -1,6 +1,7 @@
 //! Profile that an operator applied to a project, learned from its past runs: `learned.json`, in the peer's format with
 //! our evidence in it.
 
+use crate::words::Applied;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -232,17 +233,6 @@ impl Profile {
         };
         self.role_budgets.iter().map(|(name, row)| (name.as_str(), limits(row))).collect()
     }
-}
-
-/// Number of settings in a profile, by kind; the fields of the peer's event.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
-    /// Detectors that are not at their default.
-    pub detectors: u64,
-    /// Phases with a budget.
-    pub phase_budgets: u64,
-    /// Tools that count as dead.
-    pub tool_callouts: u64,
 }
 
 impl Change {

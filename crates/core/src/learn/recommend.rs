@@ -164,7 +164,7 @@ impl LearnFold {
     pub fn profile(&self, slug: &str, min_samples: u64) -> Profile {
         let mut profile = Profile {
             slug: slug.to_owned(),
-            generated_at: crate::trace::wire::timestamp(self.now),
+            generated_at: crate::words::moment::timestamp(self.now),
             source_runs: sorted(&self.runs),
             ..Profile::new()
         };
@@ -324,7 +324,7 @@ impl LearnFold {
     fn expiry(&self, holds: impl Fn(i64) -> bool) -> String {
         let day = (1..=bars::AGE_OUT_DAYS + 1).find(|day| !holds(*day)).unwrap_or(bars::AGE_OUT_DAYS + 1);
         let at = self.now.checked_add(SignedDuration::from_hours(24 * day)).unwrap_or(self.now);
-        crate::trace::wire::timestamp(at)
+        crate::words::moment::timestamp(at)
     }
 
     fn notes(&self, profile: &Profile) -> Vec<String> {

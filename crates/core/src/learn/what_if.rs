@@ -15,16 +15,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::applying::Taken;
-use crate::budget::Whose;
-use crate::gate::{Category, Decision, GateAnswer, Grant};
-use crate::procedure::Part;
+use crate::detect;
+use crate::detect::{Detector, Reading, Sensitivities, Sensitivity, Spoken};
+use crate::gate::{Decision, Grant};
 use crate::procedure::run::Run;
 use crate::session::Decider;
-use crate::session::detect::{self, Detector, Reading, Sensitivities, Sensitivity, Spoken};
-use crate::tool::ToolCall;
 use crate::trace::{Body, CallEvent, Event, GateEvent, RunEvent, TurnEvent};
 use crate::view::cost::role_of;
-use crate::view::visible_line;
+use crate::words::budget::Whose;
+use crate::words::tool::ToolCall;
+use crate::words::visible::visible_line;
+use crate::words::{Category, GateAnswer, Part};
 use crate::work::Work;
 
 /// Number of examples kept for each detector, and for each tool.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::record::{BadRecordId, MemoryCategory, Record, RecordId, Said};
-use crate::tool::content_hash;
+use crate::words::tool::content_hash;
 
 /// The longest entry that is written, in bytes of its line: some pages of text. A longer text belongs in a file.
 pub const ENTRY_BYTES_MAX: usize = 16 * 1024;

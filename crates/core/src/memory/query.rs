@@ -64,7 +64,7 @@ impl Query {
 mod tests {
     use super::super::record::MemoryCategory;
     use super::*;
-    use crate::moment::since;
+    use crate::words::moment::since;
 
     fn log(category: MemoryCategory) -> Log {
         let field = if category == MemoryCategory::Knowledge { "content" } else { "rule" };

@@ -12,8 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::trace::wire;
-
 /// Kind of an entry; each kind has a file of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -307,7 +305,7 @@ impl From<Record> for Value {
         let mut object = Map::new();
         let mut put = |name: &str, value: &str| object.insert(name.to_owned(), Self::from(value));
         put("id", record.id.as_str());
-        put("at", &wire::timestamp(record.at));
+        put("at", &crate::words::moment::timestamp(record.at));
         put("category", record.said.category().as_str());
         for (name, value) in record.said.fields() {
             put(name, value);

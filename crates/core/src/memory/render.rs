@@ -7,10 +7,9 @@
 use super::contradiction::Contradiction;
 use super::inherited::Inherited;
 use super::record::{MemoryCategory, Record, RecordId};
-use crate::role::Role;
-use crate::session::fence::fenced;
-use crate::trace::wire;
-use crate::view::visible_line;
+use crate::words::fence::fenced;
+use crate::words::role::Role;
+use crate::words::visible::visible_line;
 
 /// Part of a project's memory that a role sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +95,7 @@ const fn heading(category: MemoryCategory) -> &'static str {
 
 /// Returns an entry as a bullet, with a line for each field.
 pub(super) fn entry(record: &Record) -> String {
-    let mut text = format!("- [{}] {}\n", record.id, wire::timestamp(record.at));
+    let mut text = format!("- [{}] {}\n", record.id, crate::words::moment::timestamp(record.at));
     for (name, value) in record.said.fields() {
         let mut lines = value.trim().lines();
         text.push_str(&format!("  {name}: {}\n", visible_line(lines.next().unwrap_or_default())));
@@ -115,7 +114,7 @@ mod tests {
     use super::super::contradiction::ContradictionRule;
     use super::super::record::Said;
     use super::*;
-    use crate::session::detect::{Sensitivities, read};
+    use crate::detect::{Sensitivities, read};
 
     fn record(id: &str, said: Said) -> Record {
         Record {

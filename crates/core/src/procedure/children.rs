@@ -1,7 +1,8 @@
 //! Several procedures under one parent: each hears what concerns it, and all of them want together.
 
-use super::{Next, On, Part, Procedure, Want};
-use crate::trace::{Body, Entry, Event, Outcome, PartEvent};
+use super::{Next, On, Procedure, Want};
+use crate::trace::{Body, Entry, Event, PartEvent};
+use crate::words::{Outcome, Part};
 
 /// The children of a part that are at work, in the order in which they were called in.
 #[derive(Debug, Clone)]

@@ -7,9 +7,10 @@
 use std::collections::BTreeSet;
 
 use super::run::Run;
-use super::{Begun, Breach, Command, Key, Ledger, Next, Part, Procedure, Want};
-use crate::tool::FileChange;
-use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, Outcome, TurnEvent};
+use super::{Begun, Breach, Command, Ledger, Next, Procedure, Want};
+use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, TurnEvent};
+use crate::words::tool::FileChange;
+use crate::words::{Key, Outcome, Part};
 
 /// A run with its ledger, and what was asked to end.
 #[derive(Debug, Clone)]

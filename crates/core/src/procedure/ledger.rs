@@ -1,15 +1,15 @@
 //! The book of what was asked for: one intent and at most one outcome for every key, every message from
 //! outside once. Rebuilt from the journal, and asked before anything is appended to it.
 
+use crate::words::moment::after;
 use std::collections::{BTreeMap, HashSet};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use thiserror::Error;
 
-use super::{Key, Part};
-use crate::inbox::Question;
-use crate::tool::FileChange;
 use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent, RunEvent, TurnEvent};
+use crate::words::tool::FileChange;
+use crate::words::{Key, Part, Question};
 
 /// What a run asked for and what came of it.
 #[derive(Debug, Clone, Default)]
@@ -216,12 +216,6 @@ fn length_ms(intent: &Body) -> Option<u64> {
         Body::Ask(AskEvent::Timer { length_ms, .. }) => Some(*length_ms),
         _ => None,
     }
-}
-
-/// `at` plus a length; at the end of time if it lies beyond.
-pub(crate) fn after(at: Timestamp, length_ms: u64) -> Timestamp {
-    let length = SignedDuration::from_millis(i64::try_from(length_ms).unwrap_or(i64::MAX));
-    at.saturating_add(length).unwrap_or(Timestamp::MAX)
 }
 
 /// Returns the type of `outcome`, if it can't be how `begun` ends.

@@ -9,23 +9,20 @@
 
 mod children;
 mod drive;
-mod key;
 mod ledger;
 pub mod run;
 
+use crate::words::{Key, Look, Outcome, Part, Question};
 use std::sync::Arc;
 
 pub use children::{Children, Gone};
 pub use drive::{Drive, Orphan, Step};
-pub use key::{BadSlot, Key, Part, Slot, What};
-pub(crate) use ledger::after;
 pub use ledger::{Begun, Breach, Ledger};
 
 use crate::gate::HookCall;
-use crate::gate::custody::{Custody, Look};
-use crate::inbox::Question;
-use crate::tool::{ToolCall, ToolSpecs};
-use crate::trace::{Entry, Event, Outcome};
+use crate::gate::custody::Custody;
+use crate::trace::{Entry, Event};
+use crate::words::tool::{ToolCall, ToolSpecs};
 
 /// A decision procedure: folds events as facts, then says what should hold next. Total and deterministic.
 ///

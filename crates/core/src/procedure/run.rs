@@ -1,8 +1,8 @@
 //! The root of every run: begins, is interrupted and taken over, stops and ends; all else is its child's.
 
-use super::{Facts, Next, Part, Procedure};
-use crate::inbox::Message;
-use crate::trace::{AskEvent, Body, Entry, Event, Outcome, PartEvent, RunEvent};
+use super::{Facts, Next, Procedure};
+use crate::trace::{AskEvent, Body, Entry, Event, PartEvent, RunEvent};
+use crate::words::{Message, Outcome, Part};
 
 /// A run around the one part that does the work, and the facts that its parts share.
 ///

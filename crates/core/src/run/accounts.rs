@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::budget::{Metric, PhaseCalls, Spending, Whose};
-use crate::crew::states::{CrewState, Signal};
-use crate::procedure::Part;
-use crate::role::RoleName;
-use crate::trace::{Body, BudgetEvent, CrewEvent, Event, PartEvent, PhaseName, RunEvent};
+use crate::budget::{PhaseCalls, Spending};
+use crate::trace::{Body, BudgetEvent, CrewEvent, Event, PartEvent, RunEvent};
+use crate::words::budget::Whose;
+use crate::words::role::RoleName;
+use crate::words::{CrewState, Metric, Part, PhaseName, Signal};
 
 /// The name of an account: a part of the run whose spending is counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,7 +69,7 @@ impl Accounts {
         match &event.body {
             Body::Budget(BudgetEvent::BudgetWarn { metric, role, phase, learned, .. }) => {
                 let whose = Whose::on_record(role.as_deref(), *phase, learned.as_deref());
-                if let (Some(metric), Some(spending)) = (Metric::named(metric), self.at_mut(whose, &event.part)) {
+                if let (Some(metric), Some(spending)) = (metric.counted(), self.at_mut(whose, &event.part)) {
                     spending.note_warning(metric);
                 }
             }

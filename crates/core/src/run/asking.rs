@@ -4,14 +4,12 @@
 //! others too. Those that need other categories don't wait, so that an operator who was away finds all questions that
 //! are independent.
 
-use crate::words::GateAnswer;
+use crate::words::{Category, GateAnswer, Part, PhaseName};
 use std::collections::BTreeMap;
 
-use crate::gate::Category;
+use crate::detect;
 use crate::gate::authorization::covers;
-use crate::procedure::Part;
-use crate::session::detect;
-use crate::trace::{Body, Event, GateEvent, PartEvent, PhaseName, TurnEvent};
+use crate::trace::{Body, Event, GateEvent, PartEvent, TurnEvent};
 
 /// The parts in phase 3.
 #[derive(Debug, Clone, Default)]

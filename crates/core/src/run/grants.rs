@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
+use crate::gate::Grant;
 use crate::gate::grant::Subject;
-use crate::gate::{Grant, Lasts};
-use crate::procedure::Part;
 use crate::trace::{Body, Event, GateEvent, RunEvent};
+use crate::words::{Lasts, Part};
 
 /// The grants of a run, with the uses that were made of them.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +89,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::gate::Category;
+    use crate::words::Category;
 
     fn at_root(body: Body) -> Event {
         Event { seq: 0, at: Timestamp::UNIX_EPOCH, part: Part::root(), body }

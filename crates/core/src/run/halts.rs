@@ -7,10 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::accounts::{AccountName, Accounts};
-use crate::budget::{Metric, Whose};
-use crate::inbox::{Choice, QuestionKind};
-use crate::procedure::{Key, Part};
 use crate::trace::{AskEvent, Body, BudgetEvent, Event, PartEvent};
+use crate::words::budget::Whose;
+use crate::words::{Choice, Key, Metric, Part, QuestionKind};
 
 /// A limit that was reached: whose, and of what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +34,7 @@ impl Halts {
         match &event.body {
             Body::Budget(BudgetEvent::BudgetHalt { metric, role, phase, learned, .. }) => {
                 let whose = Whose::on_record(role.as_deref(), *phase, learned.as_deref());
-                match Metric::named(metric) {
+                match metric.counted() {
                     Some(metric) => drop(self.by_part.insert(event.part.clone(), Halt { whose, metric })),
                     // Steps are a session's own.
                     None => drop(self.by_part.remove(&event.part)),

@@ -14,15 +14,11 @@ mod once;
 pub use accounts::{AccountName, Accounts};
 pub use grants::Grants;
 
-use crate::words::OperatorWord;
+use crate::words::{Category, Message, Metric, Mode, OperatorWord, Part};
 use jiff::Timestamp;
 
-use crate::budget::Metric;
-use crate::gate::Category;
-use crate::inbox::Message;
 use crate::memory::Inherited;
-use crate::procedure::{Facts, Part};
-use crate::session::Mode;
+use crate::procedure::Facts;
 use crate::trace::{AskEvent, Body, Event, GateEvent, HostEvent, LearnedEvent, PartEvent};
 
 /// The facts of a whole run, as its events say them.

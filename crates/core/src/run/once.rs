@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::inbox::{Choice, QuestionKind};
-use crate::procedure::{Key, Part};
 use crate::trace::{AskEvent, Body, Event, PartEvent, TurnEvent};
+use crate::words::{Choice, Key, Part, QuestionKind};
 
 /// The deadline of the run, once it has passed.
 #[derive(Debug, Clone, Default)]

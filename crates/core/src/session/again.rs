@@ -2,11 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::detect::{self, Reading};
 use super::machine::Decider;
 use super::state::Call;
-use crate::budget::Whose;
+use crate::detect;
+use crate::detect::Reading;
 use crate::gate::Decision;
+use crate::words::budget::Whose;
 
 impl Decider<'_> {
     /// The text of the turn that was taken last, and the detectors that are on record for it.
@@ -21,7 +22,7 @@ impl Decider<'_> {
     }
 
     /// A call of that turn.
-    pub(crate) fn call_on_record(&self, number: u32) -> Option<&crate::tool::ToolCall> {
+    pub(crate) fn call_on_record(&self, number: u32) -> Option<&crate::words::tool::ToolCall> {
         self.call_numbered(number).map(|call| &*call.call)
     }
 

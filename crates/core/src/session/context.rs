@@ -11,8 +11,9 @@ use std::fmt::{self, Write as _};
 use serde_json::Value;
 
 use super::transcript::SHORTENED_NOTE_BYTES;
-use crate::tool::ToolCall;
-use crate::trace::{Body, CallEvent, MessageRole, TurnEvent, Usage};
+use crate::trace::{Body, CallEvent, TurnEvent};
+use crate::words::tool::ToolCall;
+use crate::words::{MessageRole, Usage};
 
 /// How many bytes of text a token has, until the provider has counted a request: the peer's number.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -310,8 +311,7 @@ pub(super) const fn guess(bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::procedure::{Slot, What};
-    use crate::trace::{MessageKind, PhaseName};
+    use crate::words::{MessageKind, PhaseName, Slot, What};
 
     #[test]
     fn what_one_agent_refused_another_may_take() {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use super::machine::Decider;
 use super::prompts;
-use crate::gate::custody::{Custody, Look, Outside};
-use crate::inbox::{Choice, QuestionKind};
-use crate::procedure::{Command, Next, Slot, What};
-use crate::tool::{ToolCall, ToolEffect};
-use crate::trace::{Body, CallEvent, GateEvent, MessageKind, PhaseName, TurnEvent};
+use crate::gate::custody::{Custody, Outside};
+use crate::procedure::{Command, Next};
+use crate::trace::{Body, CallEvent, GateEvent, TurnEvent};
+use crate::words::tool::{ToolCall, ToolEffect};
+use crate::words::{Choice, Look, MessageKind, PhaseName, QuestionKind, Slot, What};
 
 /// What the events say of the tree.
 #[derive(Debug, Clone, Default)]

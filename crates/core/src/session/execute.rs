@@ -1,27 +1,27 @@
 //! Phase 1: step by step, every turn read, every call judged.
 
-use crate::words::OperatorWord;
+use crate::words::{
+    Category, Choice, Key, LimitMetric, MessageKind, Metric, Mode, OperatorWord, PhaseName, QuestionKind, Rejection,
+    Slot, What,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::machine::{Decider, OPERATOR_ENDED, ROLE_VIOLATED};
+use super::prompts;
 use super::setup::{RETRIES_MAX, SAME_TURNS_MAX, SILENCES_MAX, TOOL_ROUNDS_MAX, Task};
 use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, same_call};
-use super::{Mode, prompts};
-use crate::budget::Metric;
-use crate::gate::authorization;
-use crate::gate::category::{
-    Category, DEPLOY, EXTERNAL_MESSAGE, GIT_PUSH, HTTP_FETCH, PACKAGE_CHANGE, PAID_API_CALL, SHELL_EXEC,
-};
 use crate::gate::grant::Subject;
 use crate::gate::permission::REQUEST_PERMISSION;
-use crate::gate::{self, Finding, RoleLimit};
-use crate::inbox::{Choice, QuestionKind};
-use crate::procedure::{Command, Key, Next, On, Slot, Want, What};
-use crate::tool::{ToolCall, ToolEffect, ToolSpec};
-use crate::trace::{Body, BudgetEvent, CallEvent, GateEvent, HostEvent, MessageKind, PartEvent, PhaseName, Rejection};
+use crate::gate::{self, Finding, RoleLimit, authorization};
+use crate::procedure::{Command, Next, On, Want};
+use crate::trace::{Body, BudgetEvent, CallEvent, GateEvent, HostEvent, PartEvent};
+use crate::words::category::{
+    DEPLOY, EXTERNAL_MESSAGE, GIT_PUSH, HTTP_FETCH, PACKAGE_CHANGE, PAID_API_CALL, SHELL_EXEC,
+};
+use crate::words::tool::{ToolCall, ToolEffect, ToolSpec};
 
 /// What no command can do without the network: whoever allowed it to a call allowed the network to it.
 const NETWORKED: [&str; 6] = [HTTP_FETCH, GIT_PUSH, EXTERNAL_MESSAGE, DEPLOY, PACKAGE_CHANGE, PAID_API_CALL];
@@ -67,7 +67,7 @@ impl Decider<'_> {
     pub(super) fn asked_about(&self, call: &Call) -> Vec<Finding> {
         let Some(tool) = self.tool(&call.call.name) else { return Vec::new() };
         let findings = self.decision(call, tool).findings;
-        findings.into_iter().filter(|finding| finding.answer == gate::GateAnswer::Ask).collect()
+        findings.into_iter().filter(|finding| finding.answer == crate::words::GateAnswer::Ask).collect()
     }
 }
 
@@ -262,7 +262,7 @@ impl Decider<'_> {
             }
             Some(Verdict::Allowed | Verdict::Approved | Verdict::Asked { .. }) => None,
             Some(Verdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
-            Some(Verdict::Refused { layer, .. }) if *layer == gate::Layer::Role => {
+            Some(Verdict::Refused { layer, .. }) if *layer == crate::words::Layer::Role => {
                 Some(self.leave(PhaseName::Done, ROLE_VIOLATED))
             }
             Some(Verdict::Refused { reason, would_allow, .. }) => {
@@ -281,7 +281,7 @@ impl Decider<'_> {
         // What is asked about for another reason than a category, no approval of one answers.
         !missing.is_empty()
             && authorization::check(&missing, rights.authorized, &rights.approved).allowed
-            && call.tightened(self.decision(call, tool)).answer == gate::GateAnswer::Allow
+            && call.tightened(self.decision(call, tool)).answer == crate::words::GateAnswer::Allow
     }
 
     /// How often the same call failed in a row.
@@ -303,7 +303,7 @@ impl Decider<'_> {
         let effects = self.effects(&call.call);
         let mut decision = self.judged(call, tool, &effects, self.now());
         // What is refused is refused: no hook could say more.
-        if decision.answer != gate::GateAnswer::Refuse {
+        if decision.answer != crate::words::GateAnswer::Refuse {
             if let Some(asking) = self.ask_hooks(call, tool, &effects, &decision) {
                 return asking;
             }
@@ -316,7 +316,7 @@ impl Decider<'_> {
                 call: call.number,
             }));
         }
-        let allowed = decision.answer == gate::GateAnswer::Allow;
+        let allowed = decision.answer == crate::words::GateAnswer::Allow;
         self.record(Body::Gate(GateEvent::AuthCheckFired {
             layer: decision.layer,
             tool: tool.name.clone(),
@@ -531,7 +531,7 @@ impl Decider<'_> {
             if !state.is_out_of_steps {
                 let limit = u64::from(self.step_limit());
                 return self.record(Body::Budget(BudgetEvent::BudgetHalt {
-                    metric: "steps".to_owned(),
+                    metric: LimitMetric::Steps,
                     used: u64::from(state.step),
                     limit,
                     role: None,

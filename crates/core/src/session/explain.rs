@@ -4,8 +4,7 @@
 //! would be decided today at that moment, with every check's finding; who could say yes to what; and what came of
 //! the call.
 
-use crate::words::GateAnswer;
-use crate::words::{Layer, OperatorWord};
+use crate::words::{Category, GateAnswer, Layer, OperatorWord, Part};
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -14,8 +13,7 @@ use serde_json::Value;
 
 use super::machine::Decider;
 use super::state::Call;
-use crate::gate::{Category, Decision, Effect, Grant};
-use crate::procedure::Part;
+use crate::gate::{Decision, Effect, Grant};
 use crate::procedure::run::Run;
 use crate::trace::{Body, CallEvent, Event, GateEvent, TurnEvent};
 use crate::work::Work;
@@ -236,6 +234,6 @@ fn happened(body: &Body, number: u32) -> Option<String> {
     })
 }
 
-fn is_call(slot: &crate::procedure::Slot, number: u32) -> bool {
-    slot.what == crate::procedure::What::Call && slot.number == number
+fn is_call(slot: &crate::words::Slot, number: u32) -> bool {
+    slot.what == crate::words::What::Call && slot.number == number
 }

@@ -8,9 +8,11 @@ use super::machine::{Decider, Session};
 use super::prompts;
 use super::setup::{HANDOFF_RETRIES_MAX, Piece, Task};
 use super::state::Taken;
-use crate::crew::handoff::{self, BadHandoff, Fault, Handoff};
+use crate::handoff;
+use crate::handoff::{BadHandoff, Fault, Handoff};
 use crate::procedure::Next;
-use crate::trace::{Body, HandoffEvent, MessageKind, PhaseName};
+use crate::trace::{Body, HandoffEvent};
+use crate::words::{MessageKind, PhaseName};
 
 /// The reason of a transition to the end because there is a handoff.
 const HANDED_OFF: &str = "handed off";

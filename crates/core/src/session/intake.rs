@@ -1,17 +1,16 @@
 //! Phase 0: the agent restates the brief, the operator confirms; nothing is done before.
 
-use super::Mode;
 use super::hand_off::HANDED_OFF_AT_ONCE;
 use super::machine::{DECLINED, Decider};
 use super::prompts;
 use super::setup::{NUDGES_MAX, Task};
 use super::state::Taken;
+use crate::gate::authorization;
 use crate::gate::shell::{Dialect, ShellContext, spoken};
-use crate::gate::{Category, authorization};
-use crate::inbox::{Choice, QuestionKind};
 use crate::memory::{self, View};
 use crate::procedure::Next;
-use crate::trace::{Body, MessageKind, PartEvent, PhaseName, Rejection};
+use crate::trace::{Body, PartEvent};
+use crate::words::{Category, Choice, MessageKind, Mode, PhaseName, QuestionKind, Rejection};
 
 /// The reason of a transition out of phase 0 that nobody was asked about.
 const COVERED: &str = "covered by the confirmation of the run";

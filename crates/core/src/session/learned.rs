@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 
 use super::machine::Decider;
 use super::state::Stand;
-use crate::budget::{Budget, Metric, PhaseCalls, Spending, Whose};
+use crate::budget::{PhaseCalls, Spending};
 use crate::procedure::Next;
 use crate::run::AccountName;
-use crate::trace::{Body, LearnedEvent, LimitSource, PhaseName};
+use crate::trace::{Body, LearnedEvent};
+use crate::words::budget::Whose;
+use crate::words::{Budget, LimitSource, Metric, PhaseName};
 
 /// What a learned profile has for one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,26 +3,23 @@
 //! Every decision is made here and in the two larger phases' files, from what `state.rs` says, and
 //! returned as one event or as the whole set of commands. Nothing is remembered on the side.
 
-use crate::words::{OperatorWord, PartKind};
+use crate::words::{
+    Category, Choice, Key, Message, MessageKind, MessageRole, Mode, OperatorWord, Outcome, Part, PartKind, PhaseName,
+    Question, QuestionKind, Rejection, Slot, What,
+};
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::Mode;
 use super::context::{self, Context};
-use super::detect;
 use super::hand_off::HANDOFF_FAILED;
 use super::prompts;
 use super::setup::{SILENCES_MAX, Setup, Task};
 use super::state::{Asked, Stand, State, Taken};
-use crate::gate::Category;
-use crate::inbox::{Choice, Message, Question, QuestionKind};
-use crate::procedure::{Command, Key, Next, Part, Procedure, Slot, Want, What};
+use crate::detect;
+use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
-use crate::trace::{
-    AskEvent, Body, Entry, Event, GateEvent, LearnedEvent, MessageKind, MessageRole, Outcome, PartEvent, PhaseName,
-    Rejection, TurnEvent,
-};
+use crate::trace::{AskEvent, Body, Entry, Event, GateEvent, LearnedEvent, PartEvent, TurnEvent};
 
 /// The reason of a transition that ends a run because the operator declined it.
 pub(super) const DECLINED: &str = "declined by the operator";

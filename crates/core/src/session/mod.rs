@@ -11,15 +11,12 @@ mod again;
 pub mod amendment;
 mod context;
 mod custody;
-pub mod detect;
 mod execute;
 pub mod explain;
-pub mod fence;
 mod hand_off;
 mod intake;
 mod learned;
 mod machine;
-mod mode;
 mod past;
 mod permission;
 pub mod prompts;
@@ -34,7 +31,6 @@ pub mod transcript;
 pub use learned::LearnedLimits;
 pub(crate) use machine::Decider;
 pub use machine::Session;
-pub use mode::Mode;
 pub use retry::{PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, REPLY_ATTEMPTS_MAX, WAIT_FIRST_MS, WAIT_MAX_MS};
 pub use setup::{
     AgentLimits, HANDOFF_RETRIES_MAX, MAX_STEPS_DEFAULT, NUDGES_MAX, OUTPUT_TOKENS_MAX, Piece, RETRIES_MAX, Setup,

@@ -3,8 +3,8 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::tool::ToolCall;
-use crate::trace::MessageKind;
+use crate::words::MessageKind;
+use crate::words::tool::ToolCall;
 
 /// How much of a turn's text is kept, in characters.
 const SAID_CHARS_MAX: usize = 160;

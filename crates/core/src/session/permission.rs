@@ -6,12 +6,11 @@
 use super::machine::Decider;
 use super::prompts;
 use super::state::{Call, same_call};
-use crate::gate::Lasts;
 use crate::gate::permission::PermissionRequest;
-use crate::inbox::{Choice, QuestionKind};
-use crate::moment::day_end;
 use crate::procedure::Next;
-use crate::trace::{Body, Bound, GateEvent, Rejection};
+use crate::trace::{Body, GateEvent};
+use crate::words::moment::day_end;
+use crate::words::{Bound, Choice, Lasts, QuestionKind, Rejection};
 
 /// How far a request of a call has come.
 #[derive(Debug, Clone, PartialEq, Default)]

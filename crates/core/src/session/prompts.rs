@@ -3,21 +3,19 @@
 
 use serde_json::{Value, json};
 
-use super::Mode;
 use super::custody::Seen;
 use super::execute::Held;
 use super::past::Past;
 use super::state::Verdict;
-use crate::budget::Metric;
-use crate::crew::Checks;
-use crate::crew::handoff::{self, HandoffKind};
+use crate::gate::Finding;
+use crate::gate::checks::Checks;
 use crate::gate::custody::FolderChange;
 use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
-use crate::gate::{Category, Finding, Lasts, Layer};
-use crate::inbox::{Choice, Offer, Question, QuestionKind};
-use crate::trace::{PhaseName, Rejection};
-use crate::view::visible_line;
+use crate::handoff;
+use crate::handoff::HandoffKind;
+use crate::words::visible::visible_line;
+use crate::words::{Category, Choice, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection};
 
 /// How many lines of what was done are said in a runtime state.
 const PAST_LINES_MAX: usize = 120;

@@ -8,7 +8,7 @@ use crate::words::GateAnswer;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::detect::Spoken;
+use crate::detect::Spoken;
 use crate::procedure::run::Run;
 use crate::procedure::{Next, On, Procedure};
 use crate::trace::{
@@ -127,7 +127,7 @@ fn decision(body: &Body) -> String {
         }
         Body::Part(PartEvent::PhaseEnter { phase, .. }) => format!("enter {}", phase.as_str()),
         Body::Part(PartEvent::PhaseExit { phase, to, .. }) => {
-            format!("leave {} for {}", phase.as_str(), to.map_or("?", crate::trace::PhaseName::as_str))
+            format!("leave {} for {}", phase.as_str(), to.map_or("?", crate::words::PhaseName::as_str))
         }
         Body::Gate(GateEvent::AuthCheckFired { tool, decision, answer, missing, call, .. }) => {
             let answer = GateAnswer::on_record(*answer, decision).as_str();
@@ -141,7 +141,7 @@ fn decision(body: &Body) -> String {
             format!("reject {name} (call {call}): {rejection:?}")
         }
         Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, .. }) => {
-            format!("halt at {used} of {limit} {metric}")
+            format!("halt at {used} of {limit} {}", metric.as_str())
         }
         Body::Part(PartEvent::PhaseDrift { turn, declared, .. }) => {
             format!("drift to {} in turn {turn}", declared.as_str())

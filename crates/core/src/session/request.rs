@@ -5,11 +5,13 @@ use super::machine::Decider;
 use super::prompts::GivenUp;
 use super::retry::Patience;
 use super::state::Turn;
-use super::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, prompts};
-use crate::budget::{Metric, Room, Whose};
-use crate::procedure::{Command, Next, On, Slot, What};
+use super::{AgentLimits, OUTPUT_TOKENS_MAX, prompts};
+use crate::budget::Room;
+use crate::procedure::{Command, Next, On};
 use crate::run::AccountName;
-use crate::trace::{Body, BudgetEvent, FailureKind, MessageKind, PhaseName, TurnEvent};
+use crate::trace::{Body, BudgetEvent, TurnEvent};
+use crate::words::budget::Whose;
+use crate::words::{FailureKind, LimitMetric, MessageKind, Metric, Mode, PhaseName, Slot, What};
 
 impl Decider<'_> {
     /// The next turn, whose number was never used.
@@ -89,7 +91,7 @@ impl Decider<'_> {
             Some((whose, metric, used, limit)) => {
                 let (role, phase, learned) = self.holder(whose);
                 self.record(Body::Budget(BudgetEvent::BudgetWarn {
-                    metric: metric.as_str().to_owned(),
+                    metric: LimitMetric::Counted(metric),
                     used,
                     limit,
                     role,
@@ -121,7 +123,7 @@ impl Decider<'_> {
         }
         let (role, phase, learned) = self.holder(whose);
         self.record(Body::Budget(BudgetEvent::BudgetHalt {
-            metric: metric.as_str().to_owned(),
+            metric: LimitMetric::Counted(metric),
             used,
             limit,
             role,

@@ -3,9 +3,8 @@
 use jiff::Timestamp;
 
 use super::setup::TURN_ATTEMPTS_MAX;
-use crate::procedure::{Part, Slot};
-use crate::tool::content_hash;
-use crate::trace::FailureKind;
+use crate::words::tool::content_hash;
+use crate::words::{FailureKind, Part, Slot};
 
 /// How long a provider is waited for that can't be reached, is busy or breaks off, if nothing else is said and nobody
 /// is there who could be asked, in milliseconds: it outlasts most outages of a network and of a provider.
@@ -120,7 +119,7 @@ fn spread(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::procedure::What;
+    use crate::words::What;
 
     const PATIENCE: Patience =
         Patience { ms: PATIENCE_ALONE_MS, is_last: true, can_shrink: true, may_shrink: false, limit_ms: None };

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::Mode;
-use super::detect::Sensitivities;
 use super::learned::LearnedLimits;
-use crate::budget::Budget;
-use crate::crew::ChecksForJudge;
-use crate::crew::handoff::HandoffKind;
+use crate::detect::Sensitivities;
+use crate::gate::checks::ChecksForJudge;
 use crate::gate::shell::Programs;
-use crate::gate::{Category, GuardHook, Places, RoleLimit, Scope, Untrusted};
-use crate::tool::ToolSpecs;
+use crate::gate::{GuardHook, Places, RoleLimit, Scope, Untrusted};
+use crate::handoff::HandoffKind;
+use crate::words::tool::ToolSpecs;
+use crate::words::{Budget, Category, Mode};
 
 /// How many steps a session takes before a person is asked (the peer's number).
 pub const MAX_STEPS_DEFAULT: u32 = 30;

@@ -121,8 +121,8 @@ pub const RULES: &[Rule] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::category;
-    use crate::session::detect::{Sensitivities, read};
+    use crate::detect::{Sensitivities, read};
+    use crate::words::category;
 
     /// What the text says under a rule's number: up to the next one.
     fn paragraphs(id: &str) -> &'static str {

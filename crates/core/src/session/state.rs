@@ -3,8 +3,10 @@
 //! `apply` takes facts; it decides nothing. Whatever could be decided otherwise by another version is
 //! decided in `machine.rs` and comes back here as an event.
 
-use crate::words::GateAnswer;
-use crate::words::{Layer, OperatorWord};
+use crate::words::{
+    Choice, Effect, FailureKind, GateAnswer, HookFault, Layer, LimitMetric, Message, MessageKind, MessageRole,
+    OperatorWord, Outcome, PhaseName, QuestionKind, Slot, Stop, What,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
@@ -13,22 +15,21 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::custody::Tree;
-use super::detect::{self, Reading, Spoken};
 use super::hand_off::HandedOff;
 use super::past::Past;
 use super::permission::Asking;
 use super::prompts;
 use super::retry::Failed;
-use crate::budget::Metric;
+use crate::detect;
+use crate::detect::{Reading, Spoken};
+use crate::gate::HookAnswer;
 use crate::gate::custody::FolderChange;
-use crate::gate::{HookAnswer, HookFault};
-use crate::inbox::{Choice, Message, QuestionKind};
-use crate::procedure::{Slot, What, after};
-use crate::tool::ToolCall;
 use crate::trace::{
-    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Effect, Event, FailureKind, GateEvent, HandoffEvent, HostEvent,
-    LearnedEvent, MessageKind, MessageRole, Outcome, PartEvent, PhaseName, RunEvent, Stop, TurnEvent,
+    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HandoffEvent, HostEvent, LearnedEvent,
+    PartEvent, RunEvent, TurnEvent,
 };
+use crate::words::moment::after;
+use crate::words::tool::ToolCall;
 
 /// A wait before another attempt at a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -449,7 +450,7 @@ impl State {
             Body::Call(CallEvent::Interrupted { slot, effect }) => self.interrupted(*slot, *effect),
             // What else has a limit is the run's to count.
             Body::Budget(BudgetEvent::BudgetHalt { metric, .. }) => {
-                self.is_out_of_steps = Metric::named(metric).is_none()
+                self.is_out_of_steps = *metric == LimitMetric::Steps
             }
             Body::Host(HostEvent::FolderChanged { paths, more, head_before, head_now }) => {
                 let (head_before, head_now) = (head_before.clone(), head_now.clone());

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::fence;
-use crate::provider_data::ProviderData;
-use crate::tool::ToolCall;
-use crate::trace::{Body, CallEvent, Event, MessageRole, PartEvent, PhaseName, Rejection, TurnEvent, wire};
+use crate::trace::{Body, CallEvent, Event, PartEvent, TurnEvent, wire};
+use crate::words::provider_data::ProviderData;
+use crate::words::tool::ToolCall;
+use crate::words::{MessageRole, PhaseName, Rejection, fence};
 use jiff::Timestamp;
 
 /// The messages of one part, numbered from 0 in the order in which they were recorded.

@@ -14,6 +14,7 @@ pub(crate) mod object;
 mod options;
 pub mod read;
 mod peer;
+mod waits;
 mod spec;
 pub mod wire;
 pub mod verify;
@@ -22,15 +23,12 @@ pub mod otlp;
 pub mod pack;
 pub mod prune;
 
-pub use crate::words::{
-    Bound, CancelledBy, Effect, FailureKind, LimitSource, MessageKind, MessageRole, OperatorWord, Outcome, PartKind,
-    PhaseName, Rejection, RescueKind, Stop, Usage,
-};
 pub use event::{
-    AskEvent, Body, BudgetEvent, Call, CallEvent, CrewEvent, Entry, Event, EventKind, Family, GateEvent, HandoffEvent,
+    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Entry, Event, EventKind, Family, GateEvent, HandoffEvent,
     HostEvent, LearnedEvent, Line, PartEvent, Role, RunEvent, TRACE_VERSION, TurnEvent,
 };
 pub use options::{AgentOptions, CrewOptions, LearnedOptions, RunOptions, RunStart, Versions, WorkOptions};
 pub use peer::PeerKind;
 pub use read::LineKind;
 pub use spec::{Spec, Tone, Weight};
+pub use waits::OpenWaits;

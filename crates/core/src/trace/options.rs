@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Budget;
-use crate::crew::CustomRoles;
-use crate::effort::Effort;
+use crate::gate::custom_role::CustomRoles;
 use crate::gate::shell::{ProgramEntry, RuleTexts};
 use crate::gate::{AfterUntrusted, GuardHook};
-use crate::id::{BriefId, RunId};
-use crate::price::Prices;
-use crate::role::RoleName;
-use crate::session::Mode;
-use crate::words::PhaseName;
+use crate::words::effort::Effort;
+use crate::words::id::{BriefId, RunId};
+use crate::words::price::Prices;
+use crate::words::role::RoleName;
+use crate::words::{Budget, Mode, PhaseName};
 
 /// Everything needed to begin a run again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::read::Trace;
 use super::{Body, CallEvent, Event, RunEvent};
-use crate::procedure::{Key, What};
+use crate::words::{Key, What};
 
 /// What is known of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -9,14 +9,12 @@
 
 use std::borrow::Cow;
 
-use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visitor};
 use thiserror::Error;
 
 use super::event::{Body, Event, EventKind, Line};
-use crate::procedure::Part;
 
 /// How many hexadecimal digits of a line's hash the next line carries.
 pub const PREV_CHARS: usize = 16;
@@ -31,12 +29,6 @@ pub fn line_hash(line: &[u8]) -> String {
 #[must_use]
 pub fn short(hash: &blake3::Hash) -> String {
     hash.to_hex()[..PREV_CHARS].to_owned()
-}
-
-/// `at` as it is written: UTC, to the millisecond.
-#[must_use]
-pub fn timestamp(at: Timestamp) -> String {
-    format!("{at:.3}")
 }
 
 /// The line for `event`, without a line feed. `prev` is the hash of the line before.
@@ -249,32 +241,11 @@ impl<'de> VariantAccess<'de> for Fields<'de> {
     }
 }
 
-/// Reads a part from its text; here because a part is only ever parsed from a line or by a person.
-impl std::str::FromStr for Part {
-    type Err = BadPart;
-
-    fn from_str(text: &str) -> Result<Self, BadPart> {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-        if text.len() <= 512 && text.chars().all(allowed) && !text.starts_with('/') && !text.ends_with('/') {
-            return Ok(Self::from_checked(text));
-        }
-        Err(BadPart { given: text.chars().take(80).collect() })
-    }
-}
-
-/// Why a part's name was not taken.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{given}` can't name a part of a run: it takes letters, digits, `-`, `_`, `.`, and `/` between segments")]
-pub struct BadPart {
-    /// The name as it was given, cut to a length that can be shown.
-    pub given: String,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::trace::{CallEvent, PartEvent};
-    use crate::trace::{Effect, PhaseName};
+    use crate::words::{Effect, PhaseName};
 
     fn event(body: Body) -> Event {
         Event {

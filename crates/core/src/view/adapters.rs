@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::columns::table_of;
-use crate::price::{Prices, price_text};
+use crate::words::price::{Prices, price_text};
 
 /// One adapter.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,8 +1,8 @@
 //! Plain tables, and the widths and cuts they are made with. Lengths are in UTF-16 units, as the peer
 //! counts them.
 
-use super::visible::visible_line;
 use crate::words::text::{cut, units};
+use crate::words::visible::visible_line;
 
 /// The longest cell of a table, in UTF-16 units. Ours: the peer has no limit, but one long name would
 /// pad every row of its table to that length. Longer than any value that it is made for.

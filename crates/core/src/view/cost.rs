@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::table_of;
 use super::damage;
-use crate::price::{self, Prices};
-use crate::trace::Usage;
 use crate::trace::read::{Fields, Trace, TraceLine};
+use crate::words::price::Prices;
+use crate::words::{Usage, price};
 
 /// What a token costs.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,9 @@
 //! What was decided about one call and why, as text.
 
-use super::visible::visible_line;
-use crate::gate::{Category, Finding, GateAnswer};
+use crate::gate::Finding;
 use crate::session::explain::{Authority, Explanation, Judgement};
+use crate::words::visible::visible_line;
+use crate::words::{Category, GateAnswer};
 
 /// Arguments in the text, in characters.
 const ARGS_CHARS_MAX: usize = 400;

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::columns::Sheet;
-use super::visible::visible_line;
 use crate::learn::history::{AskedRow, CostRow, History};
-use crate::price;
+use crate::words::price;
 use crate::words::text::cut;
+use crate::words::visible::visible_line;
 
 /// How many days a row of bars shows, the latest.
 const DAYS_SHOWN: usize = 60;

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::columns::table;
-use super::visible::{visible_line, visible_text};
-use crate::id::RunId;
+use crate::inbox::OpenQuestion;
 use crate::inbox::mailbox::{Closing, First};
 use crate::inbox::open::{question_id, short_names};
 use crate::inbox::reply::{self, Reply};
-use crate::inbox::{Choice, Offer, OpenQuestion, QuestionKind};
-use crate::trace::wire;
+use crate::words::id::RunId;
 use crate::words::text::cut;
+use crate::words::visible::{visible_line, visible_text};
+use crate::words::{Choice, Offer, QuestionKind};
 
 /// The first line of a question in the list, in UTF-16 units: the whole of it is `show`'s.
 const LINE_UNITS_MAX: usize = 80;
@@ -89,11 +89,14 @@ impl AnsweredRow {
                 what: as_typed(answer.choice, answer.text.as_deref(), options),
                 by: Some(answer.by.clone()),
                 whence: Some(answer.whence.clone()),
-                at: wire::timestamp(answer.at),
+                at: crate::words::moment::timestamp(answer.at),
             },
-            First::Closed { why, at, .. } => {
-                Self { what: Closing::said(*why).to_owned(), by: None, whence: None, at: wire::timestamp(*at) }
-            }
+            First::Closed { why, at, .. } => Self {
+                what: Closing::said(*why).to_owned(),
+                by: None,
+                whence: None,
+                at: crate::words::moment::timestamp(*at),
+            },
         }
     }
 
@@ -148,9 +151,9 @@ fn row(asked: &Asked<'_>, now: Timestamp) -> Row {
         phase: open.phase.map(|phase| phase.as_str().to_owned()),
         kind: question.kind.as_str().to_owned(),
         categories: open.categories.clone(),
-        asked_at: wire::timestamp(open.at),
+        asked_at: crate::words::moment::timestamp(open.at),
         age_seconds: u64::try_from(now.duration_since(open.at).as_secs()).unwrap_or(0),
-        deadline: open.deadline().map(wire::timestamp),
+        deadline: open.deadline().map(crate::words::moment::timestamp),
         is_due: open.is_due(now),
         default: default_word(question.kind, question.default, &question.options),
         is_driven,
@@ -362,10 +365,8 @@ pub fn age(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inbox::Question;
     use crate::inbox::mailbox::Answer;
-    use crate::procedure::{Key, Part, Slot, What};
-    use crate::trace::PhaseName;
+    use crate::words::{Key, Part, PhaseName, Question, Slot, What};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + second).expect("a time")

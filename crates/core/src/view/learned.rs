@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::columns::Sheet;
-use super::visible::visible_line;
+use crate::detect::Detector;
 use crate::learn::profile::{Change, Evidence, Profile};
-use crate::session::detect::Detector;
 use crate::trace::read::Trace;
 use crate::words::text::cut;
+use crate::words::visible::visible_line;
 
 /// How long a reason may be in a table, in UTF-16 units (the peer's).
 const REASON_UNITS_MAX: usize = 60;

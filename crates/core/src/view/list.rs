@@ -8,10 +8,9 @@ use serde::Serialize;
 use super::columns::push_row;
 use super::peer_session::PeerSession;
 use super::summary::Summary;
-use super::visible::visible_line;
-use crate::inbox::QuestionKind;
-use crate::trace::{Outcome, wire};
 use crate::words::text::{head, units};
+use crate::words::visible::visible_line;
+use crate::words::{Outcome, QuestionKind};
 
 /// The widths of the columns (the peer's numbers); a project is cut to its column.
 const WIDTHS: [usize; 4] = [28, 20, 12, 11];
@@ -70,7 +69,7 @@ impl State {
     pub fn said(self) -> String {
         match self {
             Self::Waits(kind) => format!("waits: {}", kind.as_str()),
-            Self::Sleeps(until) => format!("sleeps until {}", wire::timestamp(until)),
+            Self::Sleeps(until) => format!("sleeps until {}", crate::words::moment::timestamp(until)),
             Self::Running | Self::Unfinished | Self::Ended(_) => self.word().to_owned(),
         }
     }

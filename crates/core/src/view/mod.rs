@@ -13,7 +13,6 @@ mod columns;
 mod damage;
 pub mod label;
 mod phase;
-mod visible;
 
 pub mod adapters;
 pub mod cost;
@@ -46,4 +45,3 @@ pub use crate::words::text::short_name;
 pub use choice::View;
 pub use columns::Sheet;
 pub use phase::Phase;
-pub use visible::{visible_json, visible_line, visible_prose, visible_text};

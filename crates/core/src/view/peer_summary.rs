@@ -2,7 +2,7 @@
 
 use super::peer_session::PeerSession;
 use super::summary::MESSAGES_HINT;
-use super::visible::visible_line;
+use crate::words::visible::visible_line;
 
 /// Its text.
 #[must_use]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 
-use crate::trace::PhaseName;
+use crate::words::PhaseName;
 
 /// A phase by its number and its word: `1 execute`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::visible::visible_line;
+use crate::words::visible::visible_line;
 
 /// The size of a plot, in units of its own.
 const WIDTH: u32 = 640;

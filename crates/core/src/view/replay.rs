@@ -13,9 +13,9 @@ use crate::trace::EventKind;
 use serde::Serialize;
 
 use super::peer_session::{PeerMessage, PeerSession};
-use super::visible::visible_line;
-use crate::session::detect::Reading;
+use crate::detect::Reading;
 use crate::trace::read::Trace;
+use crate::words::visible::visible_line;
 
 /// What the detectors see in one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

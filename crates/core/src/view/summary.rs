@@ -10,11 +10,10 @@ use serde::Serialize;
 
 use super::damage;
 use super::phase::Phase;
-use super::visible::visible_line;
-use crate::procedure::after;
 use crate::trace::read::{Fields, Trace, TraceLine};
-use crate::trace::wire;
+use crate::words::moment::after;
 use crate::words::text::cut;
+use crate::words::visible::visible_line;
 
 /// What follows the number of messages (the peer's words).
 pub(super) const MESSAGES_HINT: &str = "(use --transcript to print full transcript, or \
@@ -42,7 +41,7 @@ pub struct Summary {
     pub phase: Option<Phase>,
     /// How far it goes alone.
     pub mode: Option<String>,
-    /// How it ended, in the words of [`Outcome`](crate::trace::Outcome); absent until it has.
+    /// How it ended, in the words of [`Outcome`](crate::words::Outcome); absent until it has.
     pub outcome: Option<String>,
     /// The questions that are open.
     pub waiting: Vec<Waiting>,
@@ -159,7 +158,7 @@ pub fn of(trace: &Trace<'_>) -> Summary {
             } else {
                 let until = began.fields.number("length_ms").filter(|_| began.kind == EventKind::Timer);
                 let until = until.zip(at.as_deref().and_then(|at| at.parse().ok()));
-                let until = until.map(|(length_ms, at)| wire::timestamp(after(at, length_ms)));
+                let until = until.map(|(length_ms, at)| crate::words::moment::timestamp(after(at, length_ms)));
                 summary.unfinished.push(Unfinished { part, slot, kind: began.kind.to_string(), at, until });
             }
         }

@@ -13,10 +13,10 @@ use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use super::label::{Labelled, labelled};
-use crate::tool::content_hash;
 use crate::trace::EventKind;
 use crate::trace::read::{Fields, TraceLine};
 pub use crate::trace::{Tone, Weight};
+use crate::words::tool::content_hash;
 
 /// The longest text of a moment, in bytes: a screen or two. The whole of it is the journal's.
 const TEXT_BYTES_MAX: usize = 16 * 1024;

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::damage;
 use super::label::{Labelled, labelled};
-use super::visible::visible_line;
 use crate::trace::EventKind;
 use crate::trace::read::{Fields, Trace, TraceLine};
+use crate::words::visible::visible_line;
 
 /// How many events are shown where nobody says (the peer's number).
 pub const TAIL_DEFAULT: usize = 100;

@@ -4,9 +4,9 @@ use crate::trace::EventKind;
 use serde::Serialize;
 
 use super::peer_session::{PeerMessage, PeerSession, read_transcript};
-use super::visible::{visible_line, visible_text};
 use super::{peer_summary, summary};
 use crate::trace::read::{Fields, Trace};
+use crate::words::visible::{visible_line, visible_text};
 
 /// All that was said in a run, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::visible::visible_line;
 use crate::learn::what_if::{Example, Report, Tally};
+use crate::words::visible::visible_line;
 
 /// Its text. `changes` are told as they were typed; `judges` is whether they are about the gate; `not_tried` what of
 /// them was not.

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::{Budget, Metric};
-use adjutant_core::gate::Category;
-use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
-use adjutant_core::session::{AgentLimits, Mode, OUTPUT_TOKENS_MAX, PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, Setup};
-use adjutant_core::tool::{ToolEffect, ToolSpec};
-use adjutant_core::trace::{AskEvent, Body, FailureKind, MessageKind, Outcome, PartEvent, PhaseName, TurnEvent};
+use adjutant_core::session::{AgentLimits, OUTPUT_TOKENS_MAX, PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS, Setup};
+use adjutant_core::trace::{AskEvent, Body, PartEvent, TurnEvent};
+use adjutant_core::words::tool::{ToolEffect, ToolSpec};
+use adjutant_core::words::{
+    Budget, Category, FailureKind, Message, MessageKind, Metric, Mode, Outcome, PhaseName, QuestionKind,
+};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,23 +1,21 @@
 //! Several sessions at work at once in one run, under the simulator: what they share is the run's, and none of them
 //! takes anything from another.
 
-use adjutant_core::words::PartKind;
+use adjutant_core::words::{Budget, FailureKind, Message, Metric, Outcome, Part, PartKind, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::{Budget, Metric};
-use adjutant_core::inbox::Message;
-use adjutant_core::price::Prices;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Children, Next, Part, Procedure};
+use adjutant_core::procedure::{Children, Next, Procedure};
 use adjutant_core::run::{AccountName, RunFacts};
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::{AgentLimits, Session, Setup};
-use adjutant_core::tool::ToolEffect;
 use adjutant_core::trace::{
-    AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, Entry, Event, FailureKind, Outcome, PartEvent, RunEvent,
-    RunOptions, RunStart, TurnEvent, Usage, Versions,
+    AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, Entry, Event, PartEvent, RunEvent, RunOptions, RunStart,
+    TurnEvent, Versions,
 };
+use adjutant_core::words::price::Prices;
+use adjutant_core::words::tool::ToolEffect;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
@@ -350,7 +348,7 @@ fn todays_rules_decide_the_same_of_siblings() {
         let plan = Plan { kills, ..Plan::default() };
         let ended = simulate(&|| council(&setup, 3, false), &world, &plan).expect("no rule is broken");
         let report = replay(&ended.journal, council(&setup, 3, false), |_, spoken| {
-            let reading = adjutant_core::session::detect::read(spoken.text, &setup.authorized, &setup.sensitivities);
+            let reading = adjutant_core::detect::read(spoken.text, &setup.authorized, &setup.sensitivities);
             reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
         });
         assert_eq!(report.drift, []);

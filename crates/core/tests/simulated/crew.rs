@@ -1,24 +1,24 @@
 //! The crew, proven by the simulator: scripts of replies by role, good, malformed, contradictory, blocking, times
 //! kills at every tick.
 
+use adjutant_core::words::{
+    Amendment, Budget, Category, CrewState, LimitMetric, LimitSource, Message, MessageKind, Metric, Mode, Outcome,
+    Part, PhaseName, QuestionKind,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::Budget;
-use adjutant_core::crew::states::CrewState;
-use adjutant_core::crew::{Checks, Crew, CrewSetup, CustomRole, CustomRoles, Member};
-use adjutant_core::gate::Category;
-use adjutant_core::inbox::{Message, QuestionKind};
+use adjutant_core::crew::{Crew, CrewSetup};
+use adjutant_core::gate::checks::Checks;
+use adjutant_core::gate::custom_role::{CustomRole, CustomRoles, Member};
+use adjutant_core::procedure::Next;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Next, Part};
-use adjutant_core::role::{Role, RoleName};
-use adjutant_core::session::amendment::Amendment;
-use adjutant_core::session::{Mode, Setup};
-use adjutant_core::tool::ToolEffect;
+use adjutant_core::session::Setup;
 use adjutant_core::trace::{
-    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Entry, Event, LearnedEvent, LearnedOptions, LimitSource,
-    MessageKind, Outcome, PartEvent, PhaseName, TurnEvent,
+    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Entry, Event, LearnedEvent, LearnedOptions, PartEvent, TurnEvent,
 };
+use adjutant_core::words::role::{Role, RoleName};
+use adjutant_core::words::tool::ToolEffect;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -657,7 +657,7 @@ fn calls_are_limited_for_each_subtask_over_its_attempts() {
 #[test]
 fn a_role_has_a_limit_of_its_own_over_all_its_sessions() {
     let mut limited = setup(&TEAM);
-    let budget = adjutant_core::budget::Budget { max_turns: Some(1), ..Default::default() };
+    let budget = adjutant_core::words::Budget { max_turns: Some(1), ..Default::default() };
     limited.role_budgets.insert(Role::Reviewer.into(), budget);
     let mut world = good();
     let ended = run(&limited, &world);
@@ -705,11 +705,12 @@ fn a_session_of_a_role_has_the_limits_of_a_learned_profile() {
     assert_eq!((waiting.open[0].0.part.as_str(), waiting.open[0].1), (executor, QuestionKind::Limit));
     let halt = waiting.journal.iter().find_map(|event| match &event.body {
         Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, role, phase, learned }) => {
-            Some((metric.clone(), *used, *limit, role.clone(), *phase, learned.clone()))
+            Some((*metric, *used, *limit, role.clone(), *phase, learned.clone()))
         }
         _ => None,
     });
-    let expected = ("tool_calls".to_owned(), 1, 1, Some("executor".to_owned()), None, Some("orchard".to_owned()));
+    let expected =
+        (LimitMetric::Counted(Metric::ToolCalls), 1, 1, Some("executor".to_owned()), None, Some("orchard".to_owned()));
     assert_eq!(halt, Some(expected));
     assert_eq!(consulted(&waiting, "subtask/1.1/executor"), Some((1, 1, LimitSource::Learned)));
 
@@ -875,7 +876,7 @@ fn a_role_is_warned_before_its_own_limit_and_the_run_before_its() {
     let role = Some("executor".to_owned());
     // The executor takes six turns; before the fifth and the sixth it has used 80% of five.
     let mut limited = setup(&TEAM);
-    let five = adjutant_core::budget::Budget { max_turns: Some(5), ..Default::default() };
+    let five = adjutant_core::words::Budget { max_turns: Some(5), ..Default::default() };
     limited.role_budgets.insert(Role::Executor.into(), five);
     let mut world = good();
     world.answers.insert("limit", vec!["1".to_owned()]);

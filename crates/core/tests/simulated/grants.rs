@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::gate::{Category, Grant, Lasts};
-use adjutant_core::procedure::Part;
+use adjutant_core::detect::Sensitivities;
+use adjutant_core::gate::Grant;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::session::detect::Sensitivities;
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::{Session, Setup};
-use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{Body, CallEvent, Event, GateEvent, Outcome, Rejection};
+use adjutant_core::trace::{Body, CallEvent, Event, GateEvent};
+use adjutant_core::words::tool::{ToolCall, ToolEffect, ToolSpec};
+use adjutant_core::words::{Category, Lasts, Outcome, Part, Rejection};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -252,7 +252,7 @@ fn a_run_with_grants_is_decided_the_same_again() {
     let script = [vec![ask("p", json!({"scope": "this_session"}))], vec![write("w", "a"), write("x", ".travis.yml")]];
     let ended = run(&world(&script, &[("permission", &["y"]), ("destructive", &["y"])]));
     let report = replay(&ended.journal, make(&Arc::new(setup()), &[]), |_, spoken| {
-        let reading = adjutant_core::session::detect::read(spoken.text, &[], &Sensitivities::default());
+        let reading = adjutant_core::detect::read(spoken.text, &[], &Sensitivities::default());
         reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
     });
     assert_eq!(report.drift, []);

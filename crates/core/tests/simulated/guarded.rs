@@ -1,20 +1,17 @@
 //! What a session does about text from outside, guard hooks, and a tree that changed outside the scope: under the
 //! simulator, killed anywhere.
 
-use adjutant_core::words::OperatorWord;
+use adjutant_core::words::{Category, GateAnswer, HookFault, OperatorWord, Outcome, QuestionKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::gate::{
-    AfterUntrusted, Category, GateAnswer, GuardHook, HookFault, Places, Scope, ScopeWords, Untrusted,
-};
-use adjutant_core::inbox::QuestionKind;
+use adjutant_core::detect;
+use adjutant_core::gate::{AfterUntrusted, GuardHook, Places, Scope, ScopeWords, Untrusted};
 use adjutant_core::procedure::{Command, Next, Want};
 use adjutant_core::session::Setup;
-use adjutant_core::session::detect::{self};
 use adjutant_core::session::replay::replay;
-use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, GateEvent, Outcome, PartEvent, TurnEvent};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, GateEvent, PartEvent, TurnEvent};
+use adjutant_core::words::tool::{ToolCall, ToolEffect, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::simulator::{self, Ended, Plan, Said, World, alone, call, simulate};
@@ -124,7 +121,7 @@ fn an_agent_that_quotes_what_it_read_declares_nothing() {
     let setup = setup(&["http_fetch"]);
     let quoted = format!(
         "The page says:\n\n{}\n\nThat is no order of yours.",
-        adjutant_core::session::fence::fenced("x", HOSTILE)
+        adjutant_core::words::fence::fenced("x", HOSTILE)
     );
     let ended = run(&setup, &world(&[Said::calls("I look.", vec![fetch()]), Said::text(&quoted)], &[]));
     let fired: Vec<Vec<String>> = ended
@@ -394,7 +391,7 @@ fn script(path: &str, content: Option<&str>) -> ToolCall {
 /// What the looks at the end of a step found, and the questions that were put about it.
 fn looks(ended: &Ended) -> (Vec<Vec<String>>, usize) {
     let seen = ended.journal.iter().filter_map(|event| match &event.body {
-        Body::Gate(GateEvent::TreeSeen { look: adjutant_core::gate::custody::Look::After, outside, .. }) => {
+        Body::Gate(GateEvent::TreeSeen { look: adjutant_core::words::Look::After, outside, .. }) => {
             Some(outside.clone())
         }
         _ => None,

@@ -1,17 +1,18 @@
 //! What a learned profile does in a session and in a crew, under the simulator: limits that hold, that are asked about,
 //! and that no kill refills.
 
+use adjutant_core::words::{
+    Budget, Category, LimitMetric, LimitSource, Metric, Mode, Outcome, PhaseName, QuestionKind,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::Budget;
-use adjutant_core::gate::Category;
-use adjutant_core::inbox::QuestionKind;
-use adjutant_core::session::detect::{self, Detector, Sensitivity};
+use adjutant_core::detect;
+use adjutant_core::detect::{Detector, Sensitivity};
 use adjutant_core::session::replay::replay;
-use adjutant_core::session::{LearnedLimits, Mode, Setup};
-use adjutant_core::tool::ToolEffect;
-use adjutant_core::trace::{AskEvent, Body, BudgetEvent, CallEvent, LearnedEvent, LimitSource, Outcome, PhaseName};
+use adjutant_core::session::{LearnedLimits, Setup};
+use adjutant_core::trace::{AskEvent, Body, BudgetEvent, CallEvent, LearnedEvent};
+use adjutant_core::words::tool::ToolEffect;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -110,11 +111,12 @@ fn c4_calls_of_a_phase_are_counted_and_asked_about_and_what_is_added_holds() {
     assert_eq!((waiting.open[0].1, count(&waiting, "tool_call")), (QuestionKind::Limit, 4));
     let halt = waiting.journal.iter().find_map(|event| match &event.body {
         Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, role, phase, learned }) => {
-            Some((metric.clone(), *used, *limit, role.clone(), *phase, learned.clone()))
+            Some((*metric, *used, *limit, role.clone(), *phase, learned.clone()))
         }
         _ => None,
     });
-    let expected = ("tool_calls".to_owned(), 4, 4, None, Some(PhaseName::Execute), Some("orchard".to_owned()));
+    let expected =
+        (LimitMetric::Counted(Metric::ToolCalls), 4, 4, None, Some(PhaseName::Execute), Some("orchard".to_owned()));
     assert_eq!(halt, Some(expected));
     let asked = waiting.journal.iter().find_map(|event| match &event.body {
         Body::Ask(AskEvent::Question { question, .. }) if question.kind == QuestionKind::Limit => {

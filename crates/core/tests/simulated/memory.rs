@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use adjutant_core::gate::RoleLimit;
 use adjutant_core::memory::{Record, contradictions};
+use adjutant_core::procedure::Next;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Next, Part};
-use adjutant_core::role::Role;
 use adjutant_core::session::{Session, Setup};
-use adjutant_core::trace::{Body, Event, LearnedEvent, MessageKind, TurnEvent};
+use adjutant_core::trace::{Body, Event, LearnedEvent, TurnEvent};
+use adjutant_core::words::role::Role;
+use adjutant_core::words::{MessageKind, Part};
 use jiff::Timestamp;
 
 use crate::simulator;

@@ -1,14 +1,15 @@
 //! The trait, the driver and its ledger, proven on a toy: a parent with two children that each take a
 //! turn, ask a question and make a call, side by side.
 
-use adjutant_core::words::PartKind;
+use adjutant_core::words::{
+    Choice, Effect, Key, Message, Offer, Outcome, Part, PartKind, Question, QuestionKind, Slot, What,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use adjutant_core::inbox::{Choice, Message, Offer, Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Children, Command, Key, Next, Part, Procedure, Slot, Want, What};
-use adjutant_core::trace::{AskEvent, Body, CallEvent, Effect, Entry, Event, HostEvent, Outcome, PartEvent, TurnEvent};
+use adjutant_core::procedure::{Children, Command, Next, Procedure, Want};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, HostEvent, PartEvent, TurnEvent};
 use proptest::prelude::*;
 use serde_json::json;
 

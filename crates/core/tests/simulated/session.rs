@@ -3,18 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::gate::Category;
-use adjutant_core::inbox::{Message, QuestionKind};
-use adjutant_core::procedure::Part;
-use adjutant_core::session::detect::{self, Spoken};
+use adjutant_core::detect;
+use adjutant_core::detect::Spoken;
+use adjutant_core::session::Setup;
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::transcript::{Speaker, Transcript};
-use adjutant_core::session::{Mode, Setup};
-use adjutant_core::tool::{ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{
-    AskEvent, Body, CallEvent, Event, FailureKind, GateEvent, Outcome, PartEvent, PhaseName, Rejection, RunEvent,
-    TurnEvent,
-};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, GateEvent, PartEvent, RunEvent, TurnEvent};
+use adjutant_core::words::tool::{ToolCall, ToolEffect, ToolSpec};
+use adjutant_core::words::{Category, FailureKind, Message, Mode, Outcome, Part, PhaseName, QuestionKind, Rejection};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -3,13 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::Budget;
-use adjutant_core::gate::Category;
-use adjutant_core::inbox::{Message, QuestionKind};
 use adjutant_core::session::Setup;
-use adjutant_core::session::amendment::Amendment;
-use adjutant_core::tool::{ToolCall, ToolEffect};
-use adjutant_core::trace::{Body, CallEvent, MessageKind, Outcome, TurnEvent};
+use adjutant_core::trace::{Body, CallEvent, TurnEvent};
+use adjutant_core::words::tool::{ToolCall, ToolEffect};
+use adjutant_core::words::{Amendment, Budget, Category, Message, MessageKind, Outcome, QuestionKind};
 use serde_json::json;
 
 use crate::simulator::{self, Ended, Plan, Said, World, alone, call, simulate, tool};

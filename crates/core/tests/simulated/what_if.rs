@@ -1,22 +1,19 @@
 //! What a change would have changed in recorded runs: each kind of difference, and nothing where there is none.
 
-use adjutant_core::words::GateAnswer;
+use adjutant_core::words::{Category, GateAnswer, Part, PhaseName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::gate::Category;
+use adjutant_core::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::gate::grant_line::Kept;
 use adjutant_core::learn::applying::Taken;
 use adjutant_core::learn::what_if::{Changes, Report, Tally, WhatIf};
-use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::session::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::session::{LearnedLimits, Session, Setup};
-use adjutant_core::tool::ToolEffect;
 use adjutant_core::trace::{
-    AgentOptions, Body, Event, GateEvent, LearnedOptions, PhaseName, RunEvent, RunOptions, RunStart, TurnEvent,
-    Versions,
+    AgentOptions, Body, Event, GateEvent, LearnedOptions, RunEvent, RunOptions, RunStart, TurnEvent, Versions,
 };
+use adjutant_core::words::tool::ToolEffect;
 use adjutant_core::work::Work;
 use jiff::Timestamp;
 use serde_json::json;

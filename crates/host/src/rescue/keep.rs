@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use adjutant_core::gate::rescue::Extent;
-use adjutant_core::tool::content_hash;
+use adjutant_core::words::tool::content_hash;
 
 use super::git::{Git, Importing};
 use super::listing::{ExtentListing, list};

@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 use adjutant_core::gate::rescue::Extent;
-use adjutant_core::tool::{ContentHasher, content_hash};
+use adjutant_core::words::tool::{ContentHasher, content_hash};
 use serde::Serialize;
 
 use super::Rescues;

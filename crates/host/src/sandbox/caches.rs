@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::tool::ContentHasher;
+use adjutant_core::words::tool::ContentHasher;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use adjutant_core::gate::{GateAnswer, GuardHook, HookAnswer, HookCall, HookFault, HookFile};
-use adjutant_core::tool::whole_hash;
+use adjutant_core::gate::{GuardHook, HookAnswer, HookCall, HookFile};
+use adjutant_core::words::tool::whole_hash;
+use adjutant_core::words::{GateAnswer, HookFault};
 use adjutant_host::hooks::HookRunner;
 use adjutant_ports::{CancellationToken, Hooks};
 use serde_json::json;

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use adjutant_agents::recorded::Existing;
 use adjutant_core::brief::{self, BadSuffix, Brief};
-use adjutant_core::crew::Member;
-use adjutant_core::id::BriefId;
-use adjutant_core::role::{Role, RoleName};
+use adjutant_core::gate::custom_role::Member;
 use adjutant_core::session::standing_orders;
 use adjutant_core::trace::{
     Body, CrewOptions, HostEvent, LearnedEvent, RunEvent, RunStart, TRACE_VERSION, Versions, WorkOptions,
 };
+use adjutant_core::words::id::BriefId;
+use adjutant_core::words::role::{Role, RoleName};
 use adjutant_store::{FileJournal, Home, Owner};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use adjutant_core::brief::{self, Brief, Reading, RoleAdapter};
-use adjutant_core::budget::Budget;
-use adjutant_core::crew::{BadCrew, CustomRoles, Member, check_crew};
-use adjutant_core::effort::Effort;
-use adjutant_core::nearest::did_you_mean;
-use adjutant_core::role::{Role, RoleName};
-use adjutant_core::view::visible_text;
+use adjutant_core::gate::custom_role::{BadCrew, CustomRoles, Member, check_crew};
+use adjutant_core::words::Budget;
+use adjutant_core::words::effort::Effort;
+use adjutant_core::words::nearest::did_you_mean;
+use adjutant_core::words::role::{Role, RoleName};
+use adjutant_core::words::visible::visible_text;
 use adjutant_store::Home;
 use adjutant_store::config::{self, Config, ConfigError};
 use thiserror::Error;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use adjutant_agents::Adapter;
 use adjutant_agents::api::{self, CacheLasts, Caching, Extras, Thinking};
 use adjutant_agents::models::{self, Model};
-use adjutant_core::price::Prices;
+use adjutant_core::words::price::Prices;
 use adjutant_host::http::{Hosts, Proxies, is_local};
 use adjutant_host::token_command::TokenCommand;
 use adjutant_store::Home;

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::Path;
 
-use adjutant_core::view::visible_line;
+use adjutant_core::words::visible::visible_line;
 use adjutant_store::Home;
 use adjutant_store::folders::{self, Claimant, FolderClaim, FolderClaimOutcome, Occupant, Sharing};
 use jiff::Timestamp;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use adjutant_core::brief::{BUDGET_MAX_TOKENS, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK, BUDGET_MAX_WALL_CLOCK_MINUTES};
-use adjutant_core::budget::Budget;
-use adjutant_core::crew::Member;
-use adjutant_core::effort::Effort;
 use adjutant_core::gate::AfterUntrusted;
-use adjutant_core::role::{Role, RoleName};
+use adjutant_core::gate::custom_role::Member;
 use adjutant_core::trace::{AgentOptions, CrewOptions, RunOptions, WorkOptions};
+use adjutant_core::words::Budget;
+use adjutant_core::words::effort::Effort;
+use adjutant_core::words::role::{Role, RoleName};
 use adjutant_store::config::AdapterConfig;
 
 use super::agents::adapter_named;

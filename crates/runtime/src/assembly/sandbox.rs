@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::nearest::did_you_mean;
 use adjutant_core::trace::{Body, HostEvent};
-use adjutant_core::view::visible_line;
+use adjutant_core::words::nearest::did_you_mean;
+use adjutant_core::words::visible::visible_line;
 use adjutant_host::sandbox::{Layer, Limits, Mode, Places, Sandbox, SelfTest, Settings, self_test};
 use adjutant_store::config::{Origin, SandboxConfig, Setting};
 use thiserror::Error;

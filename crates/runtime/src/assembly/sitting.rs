@@ -12,19 +12,17 @@ use adjutant_agents::Recording;
 use adjutant_agents::recorded::Existing;
 use adjutant_agents::scripted;
 use adjutant_core::brief::{self, Brief};
-use adjutant_core::crew::CustomRoles;
+use adjutant_core::gate::custom_role::CustomRoles;
 use adjutant_core::gate::grant_line::Kept;
 use adjutant_core::gate::secrets::SecretSet;
 use adjutant_core::gate::shell::Programs;
-use adjutant_core::gate::{Grant, Lasts, Places};
-use adjutant_core::id::{BriefId, RunId};
+use adjutant_core::gate::{Grant, Places};
 use adjutant_core::memory::{Inherited, Log, MemoryCategory};
-use adjutant_core::procedure::Part;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::trace::{
-    Body, Entry, Event, GateEvent, HostEvent, LearnedEvent, MessageKind, RunOptions, TurnEvent,
-};
-use adjutant_core::view::visible_line;
+use adjutant_core::trace::{Body, Entry, Event, GateEvent, HostEvent, LearnedEvent, RunOptions, TurnEvent};
+use adjutant_core::words::id::{BriefId, RunId};
+use adjutant_core::words::visible::visible_line;
+use adjutant_core::words::{Lasts, MessageKind, Part};
 use adjutant_core::work::Work;
 use adjutant_host::hooks::HookRunner;
 use adjutant_host::http::Hosts;

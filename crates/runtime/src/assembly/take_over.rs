@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use adjutant_agents::recorded::Existing;
-use adjutant_core::effort::Effort;
-use adjutant_core::id::RunId;
-use adjutant_core::trace::{Body, Event, Outcome, RunEvent, RunOptions, RunStart};
-use adjutant_core::view::visible_text;
+use adjutant_core::trace::{Body, Event, RunEvent, RunOptions, RunStart};
+use adjutant_core::words::Outcome;
+use adjutant_core::words::effort::Effort;
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::visible::visible_text;
 use adjutant_store::{Damage, FileJournal, Home, Owner};
 use jiff::Timestamp;
 

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use adjutant_core::id::RunId;
 use adjutant_core::inbox::reply::Reply;
-use adjutant_core::inbox::{Choice, QuestionKind};
-use adjutant_core::session::Mode;
-use adjutant_core::trace::{AskEvent, Body, Outcome, RunEvent};
+use adjutant_core::trace::{AskEvent, Body, RunEvent};
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::{Choice, Mode, Outcome, QuestionKind};
 use adjutant_ports::{CancellationToken, Progress};
 use adjutant_runtime::assembly::{
     self, BeginRun, Environment, Keeping, Overrides, Remark, ResumeChanges, RunExtent, Sitting, Surroundings, TakeOver,

@@ -1,6 +1,6 @@
 //! Five sessions of one run are at work at once: the server has five requests open before it answers the first.
 
-use adjutant_core::words::PartKind;
+use adjutant_core::words::{Choice, Key, Mode, Outcome, Part, PartKind, Question, QuestionKind};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,16 +12,14 @@ use adjutant_agents::api::{Extras, IDLE_MAX, OUTPUT_TOKENS_MAX, Proxies, Setting
 use adjutant_core::brief;
 use adjutant_core::gate::{Grant, HookAnswer, HookCall};
 use adjutant_core::inbox::mailbox::Closing;
-use adjutant_core::inbox::{Choice, Question, QuestionKind};
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Children, Key, Next, Part, Procedure};
+use adjutant_core::procedure::{Children, Next, Procedure};
 use adjutant_core::run::RunFacts;
-use adjutant_core::session::{Mode, Session};
-use adjutant_core::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
+use adjutant_core::session::Session;
 use adjutant_core::trace::{
-    AgentOptions, Body, Entry, Event, Outcome, PartEvent, RunEvent, RunOptions, RunStart, TRACE_VERSION, TurnEvent,
-    Versions,
+    AgentOptions, Body, Entry, Event, PartEvent, RunEvent, RunOptions, RunStart, TRACE_VERSION, TurnEvent, Versions,
 };
+use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_loopback::{Format, Reply, Rules, read_request};
 use adjutant_ports::{
     Answered, CancellationToken, Clock, GrantStore, Heard, Hooks, Operator, Pending, Prepared, Progress, Settled, Tools,

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use adjutant_core::id::{RunId, Slug};
 use adjutant_core::inbox::reply::Reply;
-use adjutant_core::inbox::{Choice, Message, QuestionKind};
 use adjutant_core::learn::thresholds;
-use adjutant_core::procedure::Part;
 use adjutant_core::view::inbox::{Row, reply_for};
+use adjutant_core::words::id::{RunId, Slug};
+use adjutant_core::words::{Choice, Message, Part, QuestionKind};
 use adjutant_runtime::past::{self, NotApplied, ProfileReview};
 use adjutant_runtime::say::{self, NotTold};
 use adjutant_runtime::waiting::{Came, GivenAnswer, NotAnswered, Waiting};

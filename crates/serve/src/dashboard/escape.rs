@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write};
 
-use adjutant_core::view::visible_text;
+use adjutant_core::words::visible::visible_text;
 use askama::filters::{Escaper, Html};
 
 /// Escapes for HTML what is first made visible: control characters, and those that turn the direction of writing

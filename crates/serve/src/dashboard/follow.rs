@@ -5,9 +5,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
-use adjutant_core::id::RunId;
 use adjutant_core::trace::read::read_lines;
 use adjutant_core::view::timeline::{Timeline, place};
+use adjutant_core::words::id::RunId;
 use adjutant_runtime::mail::LOOK_EVERY;
 use adjutant_runtime::say;
 use adjutant_store::Mailbox;

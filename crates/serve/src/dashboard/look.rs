@@ -6,10 +6,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use adjutant_core::id::RunId;
-use adjutant_core::price::Prices;
 use adjutant_core::trace::read::{self, Trace};
 use adjutant_core::view::cost::{self, Cost, Pricing};
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::price::Prices;
 use adjutant_runtime::waiting::Waiting;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Catalogue, Catalogued, Found, Identity, Listed};

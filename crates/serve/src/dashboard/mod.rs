@@ -23,7 +23,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use adjutant_core::price::Prices;
+use adjutant_core::words::price::Prices;
 use adjutant_store::Home;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

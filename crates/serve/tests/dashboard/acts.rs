@@ -1,8 +1,7 @@
 //! Tests that an act on a page is in the run's mailbox, as if it had been typed.
 
-use adjutant_core::inbox::{Choice, Offer, Question, QuestionKind};
-use adjutant_core::procedure::{Slot, What};
-use adjutant_core::trace::{AskEvent, Body, Outcome, RunEvent};
+use adjutant_core::trace::{AskEvent, Body, RunEvent};
+use adjutant_core::words::{Choice, Offer, Outcome, Question, QuestionKind, Slot, What};
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use adjutant_core::procedure::Part;
-use adjutant_core::trace::{Body, Entry, Outcome, RunEvent};
+use adjutant_core::trace::{Body, Entry, RunEvent};
+use adjutant_core::words::{Outcome, Part};
 use adjutant_ports::{Durability, Journal as _};
 use adjutant_store::FileJournal;
 use axum::body::BodyDataStream;

@@ -1,15 +1,13 @@
 //! Tests the content of the pages: everything that the journals say, as text.
 
-use adjutant_core::words::{GateAnswer, Layer};
+use adjutant_core::words::{
+    Choice, GateAnswer, Key, Layer, MessageKind, MessageRole, Outcome, Part, PhaseName, QuestionKind, Slot, Stop, What,
+};
 use std::fs;
 
 use adjutant_core::inbox::mailbox::{Answer, First};
-use adjutant_core::inbox::{Choice, QuestionKind};
-use adjutant_core::procedure::{Key, Part, Slot, What};
-use adjutant_core::trace::{
-    Body, Call, CallEvent, GateEvent, HostEvent, MessageKind, MessageRole, Outcome, PartEvent, PhaseName, RunEvent,
-    Stop, TurnEvent,
-};
+use adjutant_core::trace::{Body, CallEvent, GateEvent, HostEvent, PartEvent, RunEvent, TurnEvent};
+use adjutant_core::words::tool::ToolCall;
 use adjutant_store::Mailbox;
 use serde_json::json;
 
@@ -17,7 +15,7 @@ use crate::world::{HOSTILE, World, may_delete, warning};
 
 /// Events that say [`HOSTILE`] wherever a run can say anything.
 fn hostile() -> Vec<Body> {
-    let call = Call {
+    let call = ToolCall {
         call_id: HOSTILE.into(),
         name: HOSTILE.into(),
         args: json!({"content": HOSTILE, HOSTILE: HOSTILE}),
@@ -69,7 +67,7 @@ fn hostile() -> Vec<Body> {
             name: HOSTILE.into(),
             args: json!({"path": HOSTILE, "content": format!("{HOSTILE}\n")}),
             auth_decision: "allow".into(),
-            changes: vec![adjutant_core::tool::FileChange {
+            changes: vec![adjutant_core::words::tool::FileChange {
                 path: HOSTILE.into(),
                 before: None,
                 after: Some("0".into()),

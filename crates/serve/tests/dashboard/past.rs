@@ -1,8 +1,8 @@
 //! History and profiles: what is shown, and that only what was shown is applied.
 
 use adjutant_core::learn::CALIBRATION_TRAP;
-use adjutant_core::procedure::{Slot, What};
-use adjutant_core::trace::{Body, CallEvent, Outcome, PartEvent, PhaseName, RunEvent, TurnEvent};
+use adjutant_core::trace::{Body, CallEvent, PartEvent, RunEvent, TurnEvent};
+use adjutant_core::words::{Outcome, PhaseName, Slot, What};
 use adjutant_store::profiles;
 use axum::http::StatusCode;
 use jiff::Timestamp;

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use adjutant_core::id::RunId;
-use adjutant_core::inbox::{Choice, Offer, Question, QuestionKind};
-use adjutant_core::procedure::{Part, Slot, What};
 use adjutant_core::trace::{AskEvent, Body, Entry, HostEvent, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions};
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::{Choice, Offer, Part, Question, QuestionKind, Slot, What};
 use adjutant_ports::{Durability, Journal as _};
 use adjutant_serve::dashboard::Dashboard;
 use adjutant_store::{FileJournal, Home, Owner};

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use adjutant_core::effort::Effort;
-use adjutant_core::price::{self, Prices};
+use adjutant_core::words::effort::Effort;
+use adjutant_core::words::price;
+use adjutant_core::words::price::Prices;
 
 use serde_json::Value;
 use toml::de::DeValue;

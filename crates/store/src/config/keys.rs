@@ -4,12 +4,11 @@ use std::ops::Range;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use adjutant_core::effort::Effort;
+use adjutant_core::detect::{Detector, Sensitivity};
 use adjutant_core::gate::AfterUntrusted;
-use adjutant_core::nearest::nearest;
-use adjutant_core::price;
-use adjutant_core::session::Mode;
-use adjutant_core::session::detect::{Detector, Sensitivity};
+use adjutant_core::words::effort::Effort;
+use adjutant_core::words::nearest::nearest;
+use adjutant_core::words::{Mode, price};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -22,14 +22,14 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::crew::{BadCustomRole, CustomRole};
-use adjutant_core::effort::Effort;
+use adjutant_core::detect::{Detector, Sensitivity};
+use adjutant_core::gate::custom_role::{BadCustomRole, CustomRole};
 use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
-use adjutant_core::nearest::question;
-use adjutant_core::role::RoleName;
-use adjutant_core::session::Mode;
-use adjutant_core::session::detect::{Detector, Sensitivity};
+use adjutant_core::words::Mode;
+use adjutant_core::words::effort::Effort;
+use adjutant_core::words::nearest::question;
+use adjutant_core::words::role::RoleName;
 use thiserror::Error;
 
 pub use adapters::{ADAPTER_KEYS, AdapterConfig, Added, CacheTime, IDLE_SECONDS_MAX, Tier};

@@ -1,9 +1,9 @@
 //! The settings of notices to the operator: the table `[notify]`. Taken from the operator's own configuration only,
 //! never from a project's: it runs a program and sends data to an address.
 
-use adjutant_core::inbox::QuestionKind;
 use adjutant_core::inbox::hours::{self, Hours};
 use adjutant_core::inbox::notice::{Format, Quiet};
+use adjutant_core::words::QuestionKind;
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 

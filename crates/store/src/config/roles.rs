@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use adjutant_core::crew::CustomRole;
-use adjutant_core::gate::Category;
-use adjutant_core::role::{Role, RoleName};
+use adjutant_core::gate::custom_role::CustomRole;
+use adjutant_core::words::Category;
+use adjutant_core::words::role::{Role, RoleName};
 
 use super::keys::ConfigKey;
 use super::{ConfigError, ConfigOwner, Setting};

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::{BriefId, RunId};
 use adjutant_core::trace::Event;
+use adjutant_core::words::id::{BriefId, RunId};
 use jiff::Timestamp;
 use thiserror::Error;
 

@@ -16,13 +16,13 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Seek as _, SeekFro
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use adjutant_core::id::RunId;
 use adjutant_core::trace::pack::{
     ARTIFACTS, FORMAT, FileFacts, HASHES, JOURNAL, JournalFacts, LeftOut, MANIFEST, Manifest, PAGE, PAGE_TEXT, PROGRAM,
     PROGRAM_TEXT, VERSION,
 };
 use adjutant_core::trace::redact::redact_line;
 use adjutant_core::trace::verify::{Artifact, Verifier};
+use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 

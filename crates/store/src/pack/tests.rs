@@ -1,6 +1,6 @@
-use adjutant_core::procedure::{Part, Slot, What};
 use adjutant_core::trace::verify::Verdict;
-use adjutant_core::trace::{Body, CallEvent, Entry, HostEvent, Outcome, RunEvent, TRACE_VERSION};
+use adjutant_core::trace::{Body, CallEvent, Entry, HostEvent, RunEvent, TRACE_VERSION};
+use adjutant_core::words::{Outcome, Part, Slot, What};
 use adjutant_ports::{Durability, Journal as _};
 use jiff::Timestamp;
 use proptest::prelude::*;

@@ -14,8 +14,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::RunId;
-use adjutant_core::trace::{Body, CallEvent, Outcome, RunEvent};
+use adjutant_core::trace::{Body, CallEvent, RunEvent};
+use adjutant_core::words::Outcome;
+use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

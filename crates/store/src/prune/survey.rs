@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::RunId;
 use adjutant_core::learn::PeerFacts;
 use adjutant_core::trace::prune::Content;
 use adjutant_core::trace::verify::{Finding, FindingKind, Verdict};
+use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
 
 use super::{Pruning, beside, bytes_of, exists, note};

@@ -2,9 +2,8 @@
 
 use std::io;
 
-use adjutant_core::id::RunId;
-use adjutant_core::nearest::{nearest, question};
-use adjutant_core::trace::wire;
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::nearest::{nearest, question};
 use jiff::Timestamp;
 use thiserror::Error;
 
@@ -33,7 +32,7 @@ pub enum FindError {
         nearest: Vec<String>,
     },
     /// There was one, and it was pruned.
-    #[error("the run `{given}` was pruned at {}", wire::timestamp(*at))]
+    #[error("the run `{given}` was pruned at {}", adjutant_core::words::moment::timestamp(*at))]
     Pruned {
         /// The text that was typed.
         given: String,

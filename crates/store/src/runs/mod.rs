@@ -20,9 +20,8 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use adjutant_core::id::{BriefId, RunId};
-use adjutant_core::trace::wire;
 use adjutant_core::view::list::{ListRow, State};
+use adjutant_core::words::id::{BriefId, RunId};
 use jiff::Timestamp;
 
 pub use catalogue::{Catalogue, Catalogued, Identity};
@@ -98,7 +97,7 @@ impl Listed {
                     run_id: run.run_id.to_string(),
                     project: run.project.clone(),
                     phase: run.phase.map(|phase| phase.as_str().to_owned()),
-                    updated_at: Some(wire::timestamp(run.updated_at)),
+                    updated_at: Some(adjutant_core::words::moment::timestamp(run.updated_at)),
                     state: Some(state),
                 }
             }
@@ -106,7 +105,7 @@ impl Listed {
                 run_id: peer.name.clone(),
                 project: peer.project.clone(),
                 phase: peer.phase.clone(),
-                updated_at: peer.updated_at.map(wire::timestamp),
+                updated_at: peer.updated_at.map(adjutant_core::words::moment::timestamp),
                 state: None,
             },
             Self::Unreadable { name, why, .. } => ListRow {

@@ -7,11 +7,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::RunId;
 use adjutant_core::inbox::mailbox::{First, Letters};
 use adjutant_core::inbox::worker::{LetGo, Outlook, Sittings};
 use adjutant_core::inbox::{OpenQuestion, OpenQuestions};
 use adjutant_core::trace::{EventKind, Line, wire};
+use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
 
 use super::summary::{glance, part};

@@ -6,11 +6,9 @@ use std::io::{self, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::RunId;
-use adjutant_core::inbox::QuestionKind;
-use adjutant_core::inbox::worker::OpenWaits;
-use adjutant_core::procedure::Key;
-use adjutant_core::trace::{AskEvent, Body, Event, EventKind, Line, Outcome, PartEvent, PhaseName, RunEvent, wire};
+use adjutant_core::trace::{AskEvent, Body, Event, EventKind, Line, OpenWaits, PartEvent, RunEvent, wire};
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::{Key, Outcome, PhaseName, QuestionKind};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;

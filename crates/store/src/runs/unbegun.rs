@@ -7,8 +7,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::Path;
 
-use adjutant_core::id::RunId;
 use adjutant_core::trace::{Body, Event, Line, RunEvent, TRACE_VERSION, wire};
+use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
 
 use super::RunFiles;

@@ -5,9 +5,9 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _, stdin};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use adjutant_core::id::RunId;
-use adjutant_core::procedure::Part;
 use adjutant_core::trace::{Body, Entry, HostEvent};
+use adjutant_core::words::Part;
+use adjutant_core::words::id::RunId;
 use adjutant_ports::{AppendError, Durability, Journal as _};
 use adjutant_store::lease::LeaseError;
 use adjutant_store::{Damage, FileJournal, Home, OpenError, Owner, Recovered};

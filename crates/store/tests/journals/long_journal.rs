@@ -6,9 +6,9 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 
-use adjutant_core::id::RunId;
-use adjutant_core::procedure::Part;
 use adjutant_core::trace::{Body, Entry, HostEvent, RunEvent, TRACE_VERSION, wire};
+use adjutant_core::words::Part;
+use adjutant_core::words::id::RunId;
 use adjutant_store::journal::read_only;
 use adjutant_store::recover::JournalEnd;
 use adjutant_store::{Damage, FileJournal, Home, Owner};

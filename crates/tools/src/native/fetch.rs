@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use adjutant_core::gate::secrets;
-use adjutant_core::tool::{ToolMeta, ToolOutput};
+use adjutant_core::words::tool::{ToolMeta, ToolOutput};
 use adjutant_host::http::{BodyKind, FetchError, HttpClient, Request};
 use adjutant_ports::CancellationToken;
 use serde_json::json;

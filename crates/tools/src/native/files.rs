@@ -1,6 +1,6 @@
 //! `read_file` and `write_file`.
 
-use adjutant_core::tool::{
+use adjutant_core::words::tool::{
     ContentHasher, FileChange, FileSeen, ResolvedPath, SeenPart, ToolMeta, ToolOutput, content_hash,
 };
 use adjutant_host::workdir::{Contents, Kind, WorkPath};

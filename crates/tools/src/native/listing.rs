@@ -1,6 +1,6 @@
 //! `list_dir`: a folder as JSON, without ignored files.
 
-use adjutant_core::tool::{ResolvedPath, ToolMeta, ToolOutput};
+use adjutant_core::words::tool::{ResolvedPath, ToolMeta, ToolOutput};
 use adjutant_host::workdir::{Kind, WorkPath, is_text};
 use adjutant_ports::CancellationToken;
 use globset::{GlobBuilder, GlobMatcher};

@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
-use adjutant_core::gate::custody::{FolderChange, Look};
+use adjutant_core::gate::custody::FolderChange;
+use adjutant_core::words::Look;
 use adjutant_host::standstill::{self, Standstill};
 use adjutant_host::working_tree::{self, Tree};
 

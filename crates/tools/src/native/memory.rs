@@ -8,11 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use adjutant_core::gate::secrets::{SecretSet, mask_value_with};
-use adjutant_core::id::Slug;
 use adjutant_core::memory::{self, Draft, LIMIT_MAX, Log, MemoryCategory, Query, QueryResult, Record, RecordId};
-use adjutant_core::moment;
-use adjutant_core::tool::ToolOutput;
-use adjutant_core::trace::wire;
+use adjutant_core::words::id::Slug;
+use adjutant_core::words::moment;
+use adjutant_core::words::tool::ToolOutput;
 use adjutant_ports::{Clock, Memory, NotWritten, Written};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -143,9 +142,9 @@ impl ProjectMemory {
     fn project(&self, named: Option<&str>) -> Result<Slug, ToolOutput> {
         match filter(named) {
             None => Ok(self.project.clone()),
-            Some(named) => named
-                .parse()
-                .map_err(|error: adjutant_core::id::BadSlug| ToolOutput::failed("BAD_PROJECT", error.to_string())),
+            Some(named) => named.parse().map_err(|error: adjutant_core::words::id::BadSlug| {
+                ToolOutput::failed("BAD_PROJECT", error.to_string())
+            }),
         }
     }
 
@@ -188,7 +187,7 @@ fn whole(log: &Log, record: &Record) -> Value {
 fn short(log: &Log, record: &Record) -> Value {
     let mut value = json!({
         "id": record.id,
-        "at": wire::timestamp(record.at),
+        "at": adjutant_core::words::moment::timestamp(record.at),
         "category": record.said.category(),
         "summary_or_excerpt": excerpt(record.said.text()),
     });

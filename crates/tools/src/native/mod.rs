@@ -20,9 +20,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use adjutant_core::gate::Places;
-use adjutant_core::gate::custody::{FolderChange, Look};
+use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::gate::shell::Programs;
-use adjutant_core::tool::{ContentHasher, FileChange, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
+use adjutant_core::words::Look;
+use adjutant_core::words::tool::{ContentHasher, FileChange, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
 use adjutant_host::rescue::{Rescues, checked_out};

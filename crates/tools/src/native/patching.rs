@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use adjutant_core::patch::{FileMode, Fit, Lookup, Plan, PlannedFile, RESULT_BYTES_MAX, plan};
-use adjutant_core::tool::{FileChange, ResolvedPath, ToolMeta, ToolOutput, content_hash};
+use adjutant_core::words::tool::{FileChange, ResolvedPath, ToolMeta, ToolOutput, content_hash};
 use adjutant_host::workdir::{Kind, WorkPath, Workdir, WorkdirError};
 use adjutant_ports::{CancellationToken, Prepared};
 

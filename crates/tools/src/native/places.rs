@@ -1,7 +1,7 @@
 //! Real places of a call's paths: looked up before the call is judged, and compared before it is made.
 
 use adjutant_core::gate::named_paths;
-use adjutant_core::tool::{ResolvedPath, ToolCall, ToolOutput};
+use adjutant_core::words::tool::{ResolvedPath, ToolCall, ToolOutput};
 use adjutant_host::workdir::{RealPlace, WorkPath, WorkdirError, is_text};
 
 use super::{Inner, refused};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use adjutant_core::gate::rescue::Extent;
 use adjutant_core::gate::{self, Places, shell::Programs};
-use adjutant_core::tool::ToolCall;
+use adjutant_core::words::tool::ToolCall;
 use adjutant_host::rescue::{Occasion, Rescues};
 use adjutant_ports::{Prepared, RescueName, Rescued};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use adjutant_core::tool::{ResolvedPath, ToolMeta, ToolOutput};
+use adjutant_core::words::tool::{ResolvedPath, ToolMeta, ToolOutput};
 use adjutant_host::custody::{self, Cause, Command, Ended, NotStarted, STREAM_BYTES_MAX};
 use adjutant_host::sandbox::Network;
 use adjutant_ports::CancellationToken;

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use adjutant_core::gate::shell::{Dialect, parses};
-use adjutant_core::tool::ToolOutput;
+use adjutant_core::words::tool::ToolOutput;
 use adjutant_host::custody::{Cause, Command, Ended};
 
 /// Longest time that a shell may take to read a line; one that takes longer is not asked.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use adjutant_core::id::Slug;
 use adjutant_core::memory::{Draft, Log, MemoryCategory};
-use adjutant_core::tool::ToolOutput;
+use adjutant_core::words::id::Slug;
+use adjutant_core::words::tool::ToolOutput;
 use adjutant_ports::{Clock, Memory, NotWritten, Tools as _, Written};
 use adjutant_tools::ProjectMemory;
 use jiff::Timestamp;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::tool::{ToolCall, ToolOutput};
+use adjutant_core::words::tool::{ToolCall, ToolOutput};
 use adjutant_host::http::Hosts;
 use adjutant_host::sandbox::{Mode, Places, Sandbox, Settings};
 use adjutant_ports::{CancellationToken, Prepared, Tools};

@@ -98,7 +98,7 @@ fn levels_of(field: EffortField, model: &str) -> Levels {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::effort::Effort;
+    use adjutant_core::words::effort::Effort;
 
     use super::*;
     use crate::api::Thinking;

@@ -3,7 +3,7 @@
 //! In: a turn as the runtime has it, and what its server wants. Out: the JSON body. The same turn always gives the
 //! same bytes up to its last message, which is what caches of prompts go by.
 
-use adjutant_core::tool::{ToolCall, ToolSpec, content_hash};
+use adjutant_core::words::tool::{ToolCall, ToolSpec, content_hash};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
@@ -172,7 +172,7 @@ fn call_id(server: &Server, id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::server::{self, OPENAI};
-    use adjutant_core::effort::Effort;
+    use adjutant_core::words::effort::Effort;
 
     use super::*;
     use crate::api::{CacheLasts, Caching, Thinking};

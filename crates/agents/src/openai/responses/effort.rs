@@ -22,7 +22,7 @@ pub(super) fn of(terms: &Terms<'_>) -> ResponsesEffort {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::effort::Effort;
+    use adjutant_core::words::effort::Effort;
 
     use super::*;
     use crate::api::Thinking;

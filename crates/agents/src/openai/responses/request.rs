@@ -3,7 +3,7 @@
 //! In: a turn as the runtime has it. Out: the JSON body. The same turn always gives the same bytes up to its last
 //! message, which is what the provider's cache goes by.
 
-use adjutant_core::tool::{ToolCall, ToolSpec, content_hash};
+use adjutant_core::words::tool::{ToolCall, ToolSpec, content_hash};
 use adjutant_ports::{OutgoingMessage, OutgoingRole, TurnRequest};
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ fn call(made: &ToolCall) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::effort::Effort;
+    use adjutant_core::words::effort::Effort;
 
     use super::*;
     use crate::api::{Caching, Thinking};

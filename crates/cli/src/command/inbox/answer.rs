@@ -2,9 +2,8 @@
 
 use std::io::IsTerminal;
 
-use adjutant_core::gate::Category;
-use adjutant_core::inbox::QuestionKind;
 use adjutant_core::view::inbox::{self, Row};
+use adjutant_core::words::{Category, QuestionKind};
 use adjutant_runtime::waiting::{self, Came, GivenAnswer, NotAnswered, Waiting};
 
 use crate::console::confirm;

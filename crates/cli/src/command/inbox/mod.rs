@@ -3,9 +3,9 @@
 mod answer;
 mod watch;
 
-use adjutant_core::inbox::QuestionKind;
 use adjutant_core::view::inbox::{self, Row};
-use adjutant_core::view::visible_line;
+use adjutant_core::words::QuestionKind;
+use adjutant_core::words::visible::visible_line;
 use adjutant_runtime::mail::SKIPPED_TOLD_MAX;
 use adjutant_runtime::waiting::{NotFound, Waiting};
 use adjutant_store::{Home, Owner};

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::gate::Category;
+use adjutant_core::detect::{Detector, Sensitivity};
 use adjutant_core::gate::grant_line::Kept;
 use adjutant_core::learn::what_if::{Changes, Report, WhatIf};
 use adjutant_core::learn::{applying, sorted_json};
-use adjutant_core::nearest::did_you_mean;
-use adjutant_core::session::detect::{Detector, Sensitivity};
-use adjutant_core::view::{peer_session, replay, visible_line, what_if};
+use adjutant_core::view::{peer_session, replay, what_if};
+use adjutant_core::words::Category;
+use adjutant_core::words::nearest::did_you_mean;
+use adjutant_core::words::visible::visible_line;
 use adjutant_runtime::assembly::{latest_options, procedure};
 use adjutant_store::history::{self as store, Counting};
 use adjutant_store::{Home, journal, profiles};

@@ -5,10 +5,10 @@ use std::io::{self, BufReader, BufWriter, IsTerminal as _, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use adjutant_core::id::RunId;
 use adjutant_core::trace::otlp::{Content, Projection, Traces, to_json};
 use adjutant_core::trace::verify::Verdict;
-use adjutant_core::view::visible_json;
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::visible::visible_json;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::pack::{self, Packed, Packing};
 use adjutant_store::plain_file;

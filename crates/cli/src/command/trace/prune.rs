@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use adjutant_core::trace::prune::{Goes, Limit, Prunable, select};
-use adjutant_core::trace::wire;
-use adjutant_core::view::visible_line;
+use adjutant_core::words::visible::visible_line;
 use adjutant_host::rescue::Rescues;
 use adjutant_host::{standstill, working_tree};
 use adjutant_store::lease::LeaseError;
@@ -212,7 +211,7 @@ fn row(fate: &Fate<'_>, is_done: bool) -> Value {
     json!({
         "name": fate.ended.whose.name(),
         "is_peers": matches!(fate.ended.whose, Whose::Peer(..)),
-        "updated_at": wire::timestamp(fate.ended.updated_at),
+        "updated_at": adjutant_core::words::moment::timestamp(fate.ended.updated_at),
         "bytes": fate.goes.bytes,
         "artifacts": fate.goes.contents,
         "rescues": rescues,
@@ -249,7 +248,7 @@ fn why(kept: &Kept) -> String {
 fn text(survey: &Survey, fates: &[Fate<'_>]) -> String {
     let mut text = String::new();
     for Fate { ended, goes, rescues: (rescues, references), .. } in fates {
-        let at = wire::timestamp(ended.updated_at);
+        let at = adjutant_core::words::moment::timestamp(ended.updated_at);
         write!(text, "goes: {}  {at}  {} bytes", visible_line(ended.whose.name()), goes.bytes).unwrap_or_default();
         if *rescues > 0 {
             write!(text, ", {rescues} calls can't be undone any more").unwrap_or_default();

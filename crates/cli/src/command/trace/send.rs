@@ -113,7 +113,7 @@ fn unreached(error: &FetchError) -> anyhow::Error {
 fn taken(rejected: u64, why: &str) -> anyhow::Result<()> {
     if rejected == 0 {
         if !why.is_empty() {
-            tell!("warning: the collector says: {}", adjutant_core::view::visible_line(why));
+            tell!("warning: the collector says: {}", adjutant_core::words::visible::visible_line(why));
         }
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use adjutant_core::trace::verify::{Finding, Length, Report, Verdict};
-use adjutant_core::view::visible_line;
+use adjutant_core::words::visible::visible_line;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::pack::{PackReport, verify_pack};
 use adjutant_store::runs::{self, Found, Listed};

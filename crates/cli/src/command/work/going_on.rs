@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use adjutant_core::id::RunId;
 use adjutant_core::trace::{Body, Event, RunEvent};
+use adjutant_core::words::id::RunId;
 use adjutant_ports::CancellationToken;
 use adjutant_runtime::Unattended;
 use adjutant_runtime::assembly::{self, Remark, ResumeChanges, TakeOver, TakenOver};

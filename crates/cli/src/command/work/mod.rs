@@ -8,10 +8,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use adjutant_core::id::RunId;
 use adjutant_core::inbox::hours::Hours;
 use adjutant_core::inbox::worker::Outlook;
-use adjutant_core::view::visible_line;
+use adjutant_core::words::id::RunId;
+use adjutant_core::words::visible::visible_line;
 use adjutant_ports::CancellationToken;
 use adjutant_runtime::assembly::{HeldUp, Surroundings, at_work};
 use adjutant_runtime::say;

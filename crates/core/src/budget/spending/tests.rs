@@ -1,8 +1,7 @@
-use crate::procedure::Slot;
-use crate::trace::{AgentOptions, Effect, RunStart, Stop, Versions};
+use crate::trace::{AgentOptions, AskEvent, HostEvent, RunStart, Versions};
+use crate::words::{Effect, Slot, Stop};
 
 use super::*;
-use crate::trace::{AskEvent, HostEvent};
 
 const PRICES: Prices =
     Prices { input: Some(3_000), cache_read: Some(300), cache_write: Some(3_750), output: Some(15_000) };
@@ -54,7 +53,7 @@ fn dollars_by_a_providers_list_are_an_estimate_and_nothing_else_is() {
 
 fn happen(spending: &mut Spending, second: i64, body: Body) {
     let at = Timestamp::from_second(second).unwrap();
-    spending.apply(&Event { seq: 0, at, part: crate::procedure::Part::root(), body });
+    spending.apply(&Event { seq: 0, at, part: crate::words::Part::root(), body });
 }
 
 fn slot(number: u32) -> Slot {

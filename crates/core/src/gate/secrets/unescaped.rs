@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use crate::invisible::is_invisible;
+use crate::words::invisible::is_invisible;
 
 /// The longest escape sequence of a terminal that is one; what is longer is text.
 const SEQUENCE_BYTES_MAX: usize = 1024;

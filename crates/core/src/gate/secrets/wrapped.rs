@@ -14,7 +14,7 @@ use super::scan::{MaskEdit, end_of_run, is_run};
 use super::secret_set::{KIND, SecretSet};
 use super::shapes::{apart, in_base64, may_have_prefix, unmarked};
 use super::{prefixes, scan};
-use crate::invisible::is_odd_space;
+use crate::words::invisible::is_odd_space;
 
 /// The bytes before a break that count.
 const LEFT_BYTES_MAX: usize = 1024;

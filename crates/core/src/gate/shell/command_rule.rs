@@ -13,9 +13,9 @@ use super::args::ProgramArgs;
 use super::expand::ShellWord;
 use super::programs::ProgramEntry;
 use super::walk::ShellWalk;
-use crate::gate::category::SHELL_EXEC;
 use crate::gate::deny_read::{BadEntry, DenyRead};
 use crate::gate::effect::{Act, Verdict};
+use crate::words::category::SHELL_EXEC;
 
 /// Any words, or none.
 const REST: &str = "**";

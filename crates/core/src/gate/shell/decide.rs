@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Dialect, ProgramEntry, Programs, RuleTexts, ShellContext, read};
-use crate::gate::category::{Category, SHELL_EXEC};
 use crate::gate::effect::{Effect, Verdict, categories};
 use crate::gate::places::Places;
+use crate::words::Category;
+use crate::words::category::SHELL_EXEC;
 
 #[derive(Deserialize)]
 // Error messages name the type: the name is pinned.

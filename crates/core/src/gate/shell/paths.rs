@@ -3,11 +3,11 @@
 use super::clues::Clue;
 use super::expand::ShellWord;
 use super::walk::ShellWalk;
-use crate::gate::category::{
-    CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, PERSISTENCE, SHELL_EXEC,
-};
 use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
 use crate::gate::effects::{is_ci_file, is_gits_own};
+use crate::words::category::{
+    CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, PERSISTENCE, SHELL_EXEC,
+};
 
 /// Devices that nothing happens to.
 const HARMLESS_DEVICES: [&str; 7] =

@@ -6,9 +6,10 @@ use super::option_variables::after_scheme;
 use super::paths::PathChange;
 use super::programs::{Does, Operands, ProgramEntry, ProgramRule, Reader, WordList};
 use super::walk::{ShellWalk, StandardInput};
-use crate::gate::category::{Category, EXTERNAL_MESSAGE, OPAQUE_EXEC, SHELL_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::effects::is_gits_own;
+use crate::words::Category;
+use crate::words::category::{EXTERNAL_MESSAGE, OPAQUE_EXEC, SHELL_EXEC};
 
 /// Folders of programs whose names mean what everybody means by them.
 const PROGRAM_FOLDERS: [&str; 9] = [

@@ -16,10 +16,11 @@ use thiserror::Error;
 
 use super::command_rule::{BadCommandRule, CommandRules, RuleTexts};
 use super::{Dialect, ShellContext, ShellReading, read};
-use crate::gate::category::{Category, MCP_TOOL, STATIC};
 use crate::gate::deny_read::DenyRead;
 use crate::gate::effect::Verdict;
 use crate::gate::places::Places;
+use crate::words::Category;
+use crate::words::category::{MCP_TOOL, STATIC};
 
 /// The names and the effects of programs.
 ///

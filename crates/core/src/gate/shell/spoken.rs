@@ -4,9 +4,10 @@
 //! the table knows, or with a path that is given arguments: names of files, types and tools stand in backticks too.
 //! Plain words are not looked at.
 
-use super::super::category::{Category, SHELL_EXEC};
 use super::super::effect::Verdict;
 use super::{ShellContext, read};
+use crate::words::Category;
+use crate::words::category::SHELL_EXEC;
 
 /// The tags of fences that may hold commands.
 const TAGS: [&str; 8] = ["", "sh", "bash", "zsh", "shell", "console", "terminal", "shell-session"];

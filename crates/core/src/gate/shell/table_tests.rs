@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::programs::{ProgramEntry, ProgramRule, WordList};
 use super::{Dialect, Places, Programs, ShellContext, ShellReading, read};
-use crate::gate::category::{FILESYSTEM_DELETE, FILESYSTEM_WRITE};
 use crate::gate::decide::decide;
 use crate::gate::effect::{Act, Verdict};
+use crate::words::category::{FILESYSTEM_DELETE, FILESYSTEM_WRITE};
 
 fn places() -> Places {
     Places { home: "/home/op".to_owned(), workdir: "/home/op/w".to_owned(), ..Places::default() }

@@ -11,10 +11,11 @@ use super::programs::Programs;
 use super::tree::{Assignment, Join, Loop, Redirect, RedirectKind, ShellNode, Simple};
 use super::variables::{is_one_operand, variables_set};
 use super::{Dialect, LINE_BYTES_MAX, ShellContext, ShellReading, plain, unread, word};
-use crate::gate::category::{Category, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC, PROCESS_KILL, SHELL_EXEC};
 use crate::gate::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use crate::gate::places::Places;
 use crate::gate::secrets::cut_chars;
+use crate::words::Category;
+use crate::words::category::{FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC, PROCESS_KILL, SHELL_EXEC};
 
 /// The greatest depth to which code may lie in code: substitutions, `sh -c`, functions.
 const DEPTH_MAX: u32 = 12;

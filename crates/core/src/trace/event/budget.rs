@@ -2,7 +2,7 @@
 
 use super::Role;
 use crate::trace::spec::{Field, Recorded, Spec, Weight, is_bad, number, text, warns};
-use crate::words::PhaseName;
+use crate::words::{LimitMetric, PhaseName};
 use serde::{Deserialize, Serialize};
 
 /// A limit is nearly or wholly used.
@@ -12,7 +12,7 @@ pub enum BudgetEvent {
     /// Most of a limit is used.
     BudgetWarn {
         /// Which, as in `budget_halt`.
-        metric: String,
+        metric: LimitMetric,
         /// How much was used.
         used: u64,
         /// How much there is.
@@ -30,7 +30,7 @@ pub enum BudgetEvent {
     /// A limit was reached.
     BudgetHalt {
         /// Which: `steps`, `turns`, `wall_clock_ms`, `tokens`, `nano_dollars` or `tool_calls`.
-        metric: String,
+        metric: LimitMetric,
         /// How much was used.
         used: u64,
         /// How much there was.

@@ -4,14 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Role, is_zero};
-use crate::procedure::Slot;
-use crate::tool::{FileChange, FileSeen};
 use crate::trace::read::Fields;
 use crate::trace::spec::Rule::{MapOf, Objects, Plain};
 use crate::trace::spec::{
     Field, Spec, Tone, Weight, any, flag, is_bad, joined, number, object, ok, plain, slot, text, typed, warns,
 };
-use crate::words::{CancelledBy, Effect, Rejection, RescueKind};
+use crate::words::tool::{FileChange, FileSeen};
+use crate::words::{CancelledBy, Effect, Rejection, RescueKind, Slot};
 
 /// A tool call began, ended, or was answered without being carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

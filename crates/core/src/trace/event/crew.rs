@@ -1,9 +1,9 @@
 //! Crews: the moves of the coordinator, and warnings about a plan.
 
 use super::Role;
-use crate::crew::states::{CrewState, Signal};
 use crate::trace::spec::{Spec, Weight, joined, plain, text};
 use crate::words::text::short_name;
+use crate::words::{CrewState, Signal};
 use serde::{Deserialize, Serialize};
 
 /// A crew moved on, or its plan goes beyond the brief.
@@ -28,7 +28,7 @@ pub enum CrewEvent {
         /// The sub-task's id.
         subtask: String,
         /// What it seems to need.
-        category: crate::gate::Category,
+        category: crate::words::Category,
         /// The word that speaks of it.
         word: String,
     },

@@ -7,14 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Role, is_zero};
 use crate::gate::Grant;
-use crate::moment;
-use crate::procedure::Slot;
 use crate::trace::read::Fields;
 use crate::trace::spec::Rule::{Object, Objects};
 use crate::trace::spec::{ACTION_UNITS_MAX, SAID_UNITS_MAX};
 use crate::trace::spec::{Field, Spec, Tone, Weight, any, joined, number, numbers, plain, text, texts, typed, warns};
 use crate::words::text::cut;
-use crate::words::{Bound, GateAnswer, HookFault, Lasts, Layer, Look, OperatorWord};
+use crate::words::{Bound, GateAnswer, HookFault, Lasts, Layer, Look, OperatorWord, Slot, moment};
 
 /// A call was judged, or something was asked or learned that judging rests on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

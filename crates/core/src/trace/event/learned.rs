@@ -1,11 +1,10 @@
 //! What a run takes from earlier ones: its project's learned profile and memory.
 
 use super::{Role, is_zero};
-use crate::learn::profile::Applied;
 use crate::memory::{Contradiction, Record};
 use crate::trace::spec::Rule::{MapOf, Objects, Plain};
 use crate::trace::spec::{Field, Spec, Weight, any, flag, joined, number, object, plain, text, typed};
-use crate::words::{LimitSource, PhaseName};
+use crate::words::{Applied, LimitSource, PhaseName};
 use serde::{Deserialize, Serialize};
 
 /// Something learned from earlier runs was taken over or used.

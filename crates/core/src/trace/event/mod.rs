@@ -10,8 +10,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::procedure::{Part, Slot};
-pub use crate::tool::ToolCall as Call;
+use crate::words::{Part, Slot};
 
 mod run;
 mod part;

@@ -1,9 +1,8 @@
 //! Parts of a run and the phases of a session: where it stands.
 
 use super::Role;
-use crate::session::Mode;
 use crate::trace::spec::{Spec, Weight, joined, number, outcome_tone, plain, text, typed, warns};
-use crate::words::{Outcome, PartKind, PhaseName};
+use crate::words::{Mode, Outcome, PartKind, PhaseName};
 use serde::{Deserialize, Serialize};
 
 /// A part began or ended, or a session moved to another phase.

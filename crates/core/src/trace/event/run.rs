@@ -1,9 +1,8 @@
 //! The run as a whole: its header, its beginning, its taking over, its end.
 
 use super::Role;
-use crate::session::Mode;
 use crate::trace::options::{RunOptions, RunStart};
-use crate::words::Outcome;
+use crate::words::{Mode, Outcome};
 use std::borrow::Cow;
 
 use crate::trace::spec::Rule::{MapOf, Object, Objects, Plain};

@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Call, Role, is_zero};
-use crate::procedure::Slot;
-use crate::provider_data::ProviderData;
+use super::{Role, is_zero};
 use crate::trace::spec::Rule::{MapOf, Plain};
 use crate::trace::spec::{
     Field, Spec, Weight, any, flag, is_bad, joined, number, numbers, object, objects, plain, slot, text, texts, typed,
     warns,
 };
-use crate::words::{FailureKind, MessageKind, MessageRole, PhaseName, Stop, Usage};
+use crate::words::provider_data::ProviderData;
+use crate::words::tool::ToolCall;
+use crate::words::{FailureKind, MessageKind, MessageRole, PhaseName, Slot, Stop, Usage};
 
 /// Something was said to an agent, asked of it or read in its reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub enum TurnEvent {
         thinking: String,
         /// The calls asked for, in order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        calls: Vec<Call>,
+        calls: Vec<ToolCall>,
         /// What the provider wants to be given back with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_data: Option<Box<ProviderData>>,

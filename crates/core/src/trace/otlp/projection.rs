@@ -1,7 +1,7 @@
 //! Events become spans: the run and its parts are invocations of agents, turns are chats, calls executions of tools;
 //! what happened at a moment is an event of the part that it happened in.
 
-use crate::words::GateAnswer;
+use crate::words::{GateAnswer, Key, LimitMetric, MessageRole, Outcome, Part, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -9,11 +9,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Attribute, Kind, SPAN_EVENTS_MAX, Span, SpanEvent, Traces, Value, names};
-use crate::procedure::{Key, Part};
 use crate::trace::redact::word;
 use crate::trace::{
-    AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HostEvent, MessageRole, Outcome,
-    PartEvent, RunEvent, RunOptions, TurnEvent, Usage,
+    AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HostEvent, PartEvent, RunEvent,
+    RunOptions, TurnEvent,
 };
 
 /// Whether what was said, written and read is among the attributes.
@@ -435,10 +434,10 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
             vec![number("adjutant.tokens.before", *before), number("adjutant.tokens.after", *after)],
         ),
         Body::Budget(BudgetEvent::BudgetWarn { metric, used, limit, .. }) => {
-            ("adjutant.budget_warn", budget(metric, *used, *limit))
+            ("adjutant.budget_warn", budget(*metric, *used, *limit))
         }
         Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, .. }) => {
-            ("adjutant.budget_halt", budget(metric, *used, *limit))
+            ("adjutant.budget_halt", budget(*metric, *used, *limit))
         }
         Body::Gate(GateEvent::PermissionRequested { grant_id, .. }) => {
             ("adjutant.permission_requested", granted(grant_id))
@@ -476,9 +475,9 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
     })
 }
 
-fn budget(metric: &str, used: u64, limit: u64) -> Vec<Attribute> {
+fn budget(metric: LimitMetric, used: u64, limit: u64) -> Vec<Attribute> {
     vec![
-        text("adjutant.budget.metric", word(metric)),
+        text("adjutant.budget.metric", metric.as_str()),
         number("adjutant.budget.used", used),
         number("adjutant.budget.limit", limit),
     ]

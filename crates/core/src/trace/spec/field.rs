@@ -5,8 +5,8 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::procedure::Slot;
 use crate::trace::read::{Fields, items_of, number_of, object_of, text_of};
+use crate::words::Slot;
 
 /// One field of an event.
 #[derive(Debug)]

@@ -1,20 +1,21 @@
 //! The views over a journal of ours, made by hand of what a session can say.
 
-use crate::words::{CancelledBy, GateAnswer, Layer, OperatorWord, PartKind};
+use crate::words::{
+    CancelledBy, Choice, Effect, FailureKind, GateAnswer, Layer, LimitMetric, Message, MessageKind, MessageRole, Mode,
+    Offer, OperatorWord, Outcome, PartKind, PhaseName, Question, QuestionKind, Rejection, Stop, Usage,
+};
 use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use crate::inbox::{Choice, Message, Offer, Question, QuestionKind};
-use crate::session::Mode;
 use crate::trace::read::{Trace, read_bytes};
 use crate::trace::{
-    AgentOptions, AskEvent, Body, BudgetEvent, Call, CallEvent, Effect, Event, FailureKind, GateEvent, HostEvent,
-    LearnedEvent, MessageKind, MessageRole, Outcome, PartEvent, PhaseName, Rejection, RunEvent, RunOptions, RunStart,
-    Stop, TRACE_VERSION, TurnEvent, Usage, Versions, wire,
+    AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, Event, GateEvent, HostEvent, LearnedEvent, PartEvent,
+    RunEvent, RunOptions, RunStart, TRACE_VERSION, TurnEvent, Versions, wire,
 };
 use crate::view::list::ListRow;
 use crate::view::{cost, detectors, list, mcp, permissions, summary, timing, tools, trace, transcript};
+use crate::words::tool::ToolCall;
 
 fn run_start() -> Body {
     let options = RunOptions {
@@ -57,7 +58,7 @@ fn request(number: u32) -> Body {
     })
 }
 
-fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {
+fn reply(number: u32, text: &str, calls: Vec<ToolCall>) -> Body {
     let stop = if calls.is_empty() { Stop::EndTurn } else { Stop::ToolUse };
     let usage =
         Usage { input_tokens: Some(100), cache_read_tokens: Some(900), output_tokens: Some(7), ..Usage::default() };
@@ -75,8 +76,8 @@ fn reply(number: u32, text: &str, calls: Vec<Call>) -> Body {
     })
 }
 
-fn call(call_id: &str, name: &str, args: serde_json::Value) -> Call {
-    Call { call_id: call_id.into(), name: name.into(), args, malformed: None, masked: false, resolved: Vec::new() }
+fn call(call_id: &str, name: &str, args: serde_json::Value) -> ToolCall {
+    ToolCall { call_id: call_id.into(), name: name.into(), args, malformed: None, masked: false, resolved: Vec::new() }
 }
 
 fn begin(slot: &str, call_id: &str, name: &str) -> Body {
@@ -258,7 +259,7 @@ fn ending() -> Vec<Body> {
         }),
         Body::Ask(AskEvent::OperatorMessage { id: "m4".into(), message: Message::Stop, by: "alice".into() }),
         Body::Budget(BudgetEvent::BudgetHalt {
-            metric: "steps".into(),
+            metric: LimitMetric::Steps,
             used: 30,
             limit: 30,
             role: None,

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::session::detect::{self, Sensitivities};
+use crate::detect;
+use crate::detect::Sensitivities;
 use crate::trace::read::{Trace, read_bytes};
 use crate::view::list::ListRow;
 use crate::view::peer_session::{self, PeerSession};

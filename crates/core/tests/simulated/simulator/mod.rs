@@ -4,23 +4,23 @@
 //! In: a way to make the procedure, a [`World`] and a [`Plan`]. Out: how it ended and the whole journal, or
 //! the [`Violation`] that was caught. The world survives a kill, the driver does not.
 
-use adjutant_core::words::CancelledBy;
+use adjutant_core::words::{
+    Budget, CancelledBy, Category, Choice, Effect, FailureKind, Key, Look, Mode, Outcome, Part, Question, QuestionKind,
+    Stop, Usage,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::budget::Budget;
-use adjutant_core::gate::custody::{Look, Outside};
+use adjutant_core::detect::Sensitivities;
+use adjutant_core::gate::custody::Outside;
 use adjutant_core::gate::shell::Programs;
-use adjutant_core::gate::{Category, HookAnswer, Places, Scope, Untrusted};
-use adjutant_core::inbox::{Choice, Question, QuestionKind, reply};
+use adjutant_core::gate::{HookAnswer, Places, Scope, Untrusted};
+use adjutant_core::inbox::reply;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Begun, Breach, Command, Drive, Key, Orphan, Part, Procedure, Step};
-use adjutant_core::session::detect::Sensitivities;
-use adjutant_core::session::{Mode, PATIENCE_ALONE_MS, Session, Setup, Task};
-use adjutant_core::tool::{FileChange, ToolCall, ToolEffect, ToolSpec};
-use adjutant_core::trace::{
-    AskEvent, Body, CallEvent, Effect, Entry, Event, FailureKind, GateEvent, Outcome, RunEvent, Stop, TurnEvent, Usage,
-};
+use adjutant_core::procedure::{Begun, Breach, Command, Drive, Orphan, Procedure, Step};
+use adjutant_core::session::{PATIENCE_ALONE_MS, Session, Setup, Task};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, RunEvent, TurnEvent};
+use adjutant_core::words::tool::{FileChange, ToolCall, ToolEffect, ToolSpec};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -142,7 +142,7 @@ pub struct World {
     /// The part that messages are for; the whole run if absent.
     pub to: Option<&'static str>,
     /// Messages from outside, delivered once the journal is this long.
-    pub messages: Vec<(usize, adjutant_core::inbox::Message)>,
+    pub messages: Vec<(usize, adjutant_core::words::Message)>,
 }
 
 /// When to kill, and in which order things happen.

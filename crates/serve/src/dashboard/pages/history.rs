@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use adjutant_core::learn::CALIBRATION_TRAP;
 use adjutant_core::learn::history::{MIN_SAMPLES, Window};
-use adjutant_core::trace::wire;
 use adjutant_core::view::history;
 use adjutant_core::view::history_page::{self, Plot};
 use adjutant_runtime::past;
@@ -46,7 +45,8 @@ pub(in crate::dashboard) async fn page(
     aside(move || {
         let (fold, coverage) = past::history(&hall.look.home, project.as_str(), Window::default())
             .map_err(|error| RequestFault::failed(format!("can't read the folder of sessions: {error}")))?;
-        let report = fold.report(project.as_str(), &wire::timestamp(Timestamp::now()), MIN_SAMPLES);
+        let report =
+            fold.report(project.as_str(), &adjutant_core::words::moment::timestamp(Timestamp::now()), MIN_SAMPLES);
         let at = |time: &Option<String>| time.as_deref().map_or_else(|| "-".to_owned(), clock);
         let has_destructive = report.detectors.iter().any(|row| row.detector == "destructive");
         let is_said = report.notes.iter().any(|note| note.to_lowercase().contains(CALIBRATION_TRAP));

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use adjutant_core::inbox::{Offer, QuestionKind};
 use adjutant_core::view::inbox::{Group, Row, age, common_offers, deadline, doing, groups};
+use adjutant_core::words::{Offer, QuestionKind};
 use adjutant_runtime::waiting::Waiting;
 use askama::Template;
 use axum::Json;
@@ -150,7 +150,7 @@ pub(in crate::dashboard) async fn batch(
 fn mark(rows: &[Row]) -> String {
     let short = |row: &Row| format!("{}{}", row.id, if row.answered.is_some() { "!" } else { "" });
     let all: Vec<String> = rows.iter().map(short).collect();
-    adjutant_core::tool::content_hash(all.join("\n").as_bytes())
+    adjutant_core::words::tool::content_hash(all.join("\n").as_bytes())
 }
 
 fn list(hall: &Hall, asked: InboxFilter) -> Result<InboxPage, RequestFault> {

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use adjutant_core::id::Slug;
 use adjutant_core::memory::{Contradiction, Log, MemoryCategory, Query as Search, Record, contradictions};
-use adjutant_core::trace::wire;
+use adjutant_core::words::id::Slug;
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -147,7 +146,7 @@ fn memory(hall: &Hall, project: &Slug, asked: MemoryFilter) -> Result<MemoryPage
 }
 
 fn entry(logs: &Logs, record: &Record) -> EntryCard {
-    let at = wire::timestamp(record.at);
+    let at = adjutant_core::words::moment::timestamp(record.at);
     EntryCard {
         id: record.id.to_string(),
         category: record.said.category().as_str(),

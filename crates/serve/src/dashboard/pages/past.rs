@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use adjutant_core::id::Slug;
 use adjutant_core::view::Sheet;
-use adjutant_core::view::visible_line;
+use adjutant_core::words::id::Slug;
+use adjutant_core::words::visible::visible_line;
 use adjutant_store::history::Coverage;
 use adjutant_store::profiles;
 use adjutant_store::runs::Listed;

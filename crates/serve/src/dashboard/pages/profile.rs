@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use adjutant_core::learn::profile::{Change, Profile};
 use adjutant_core::learn::{CALIBRATION_TRAP, thresholds};
-use adjutant_core::trace::wire;
 use adjutant_core::view::learned::{self, Rests};
 use adjutant_runtime::past::ProfileReview;
 use askama::Template;
@@ -87,7 +86,7 @@ pub(in crate::dashboard) async fn page(
             is_idle: shown.candidate.is_idle(),
             mark: shown.mark(),
             applied_mark: shown.applied_mark(),
-            as_of: wire::timestamp(shown.as_of),
+            as_of: adjutant_core::words::moment::timestamp(shown.as_of),
             left_out: left_out(&shown.coverage),
         })
     })
@@ -103,5 +102,5 @@ fn why(error: &(dyn std::error::Error + 'static)) -> String {
 /// Now, to what a page can say of it: it comes back with what is applied.
 fn now() -> Timestamp {
     let now = Timestamp::now();
-    wire::timestamp(now).parse().unwrap_or(now)
+    adjutant_core::words::moment::timestamp(now).parse().unwrap_or(now)
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use adjutant_core::id::RunId;
 use adjutant_core::trace::read::Trace;
 use adjutant_core::view::cost::Cost;
 use adjutant_core::view::detectors::{self, DetectorCount};
@@ -10,6 +9,7 @@ use adjutant_core::view::inbox::Row;
 use adjutant_core::view::list::State as RunState;
 use adjutant_core::view::summary::{self, Summary};
 use adjutant_core::view::timeline::{Block, Moment, Timeline, Weight, place};
+use adjutant_core::words::id::RunId;
 use adjutant_runtime::say;
 use adjutant_store::runs::Found;
 use askama::Template;
@@ -193,7 +193,7 @@ pub(in crate::dashboard) fn head(
     let summary = summary::of(trace);
     let is_driven = say::is_driven(&hall.look.home, run_id);
     let asked = waiting.all.runs.iter().flat_map(|run| &run.questions).map(|(open, _)| open.question.kind).next();
-    let outcome = summary.outcome.as_deref().and_then(adjutant_core::trace::Outcome::named);
+    let outcome = summary.outcome.as_deref().and_then(adjutant_core::words::Outcome::named);
     let wakes_at = summary.unfinished.iter().filter_map(|begun| begun.until.as_deref()?.parse().ok()).min();
     let wakes_at = wakes_at.filter(|until| *until > Timestamp::now());
     let state = RunState::of(outcome, asked, wakes_at, is_driven);

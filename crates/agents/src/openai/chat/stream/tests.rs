@@ -1,4 +1,4 @@
-use adjutant_core::tool::ToolCall;
+use adjutant_core::words::tool::ToolCall;
 use serde_json::json;
 
 use super::*;

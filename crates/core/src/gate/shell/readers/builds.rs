@@ -4,12 +4,12 @@
 use super::ProgramCall;
 use super::compilers::runs_programs;
 use super::scripts::after_options;
-use crate::gate::category::DEPLOY;
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::is_program_folder;
 use crate::gate::shell::walk::{ShellWalk, StandardInput};
+use crate::words::category::DEPLOY;
 
 /// Switches of `msbuild` that may be written with a slash, so that they are no paths.
 const SWITCHES: [&str; 30] = [

@@ -1,12 +1,12 @@
 //! `find`: which of its actions delete, write or run.
 
 use super::ProgramCall;
-use crate::gate::category::FILESYSTEM_DELETE;
 use crate::gate::effect::{Act, Effect, Target, UNKNOWN, Verdict};
 use crate::gate::effects::is_gits_own;
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::walk::{ShellWalk, StandardInput};
+use crate::words::category::FILESYSTEM_DELETE;
 
 impl ShellWalk<'_> {
     /// `find`.

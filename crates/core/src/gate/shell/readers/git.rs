@@ -1,13 +1,13 @@
 //! `git`: its global options, then a subcommand that the table knows as `git-<name>`.
 
 use super::ProgramCall;
-use crate::gate::category::{FILESYSTEM_DELETE, GIT_HISTORY_REWRITE, GIT_PUSH, GIT_WRITE, HTTP_FETCH};
 use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
 use crate::gate::shell::args::is_short_for;
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::{host, word_of};
 use crate::gate::shell::walk::{ShellWalk, StandardInput};
+use crate::words::category::{FILESYSTEM_DELETE, GIT_HISTORY_REWRITE, GIT_PUSH, GIT_WRITE, HTTP_FETCH};
 
 /// Settings that run nothing, by how they begin; all in lower case.
 const HARMLESS_SETTINGS: [&str; 36] = [

@@ -1,7 +1,6 @@
 //! `curl`, `wget`: a fetch, unless anything is sent that the line doesn't show.
 
 use super::ProgramCall;
-use crate::gate::category::{EXTERNAL_MESSAGE, HTTP_FETCH};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::args::{ArgValue, is_short_for};
 use crate::gate::shell::expand::ShellWord;
@@ -9,6 +8,7 @@ use crate::gate::shell::option_variables::{PROXIES, after_scheme, is_this_machin
 use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::{host, word_of};
 use crate::gate::shell::walk::ShellWalk;
+use crate::words::category::{EXTERNAL_MESSAGE, HTTP_FETCH};
 
 /// Options of curl that send a body, or what a file holds.
 const CURL_SENDS: [&str; 17] = [

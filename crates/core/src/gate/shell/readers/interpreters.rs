@@ -9,13 +9,13 @@ use std::sync::LazyLock;
 use super::ProgramCall;
 use super::editors::section;
 use super::foreign::names;
-use crate::gate::category::{EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::clues::{Clue, is_pipe};
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::programs::Reader;
 use crate::gate::shell::walk::{ShellWalk, StandardInput};
+use crate::words::category::{EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, OPAQUE_EXEC};
 
 /// Names that delete, in any of the languages.
 const DELETING: &str = "unlink unlinkSync remove rmtree rmdir rmdirSync removedirs rmSync rm rm_r rm_f rm_rf remove_dir \

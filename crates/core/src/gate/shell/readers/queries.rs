@@ -1,13 +1,13 @@
 //! Databases, and programs that speak over the network: what they are told to do.
 
 use super::ProgramCall;
-use crate::gate::category::{DATABASE_WRITE, EXTERNAL_MESSAGE, HTTP_FETCH};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::option_variables::is_this_machine;
 use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::{host, word_of};
 use crate::gate::shell::walk::{ShellWalk, StandardInput};
+use crate::words::category::{DATABASE_WRITE, EXTERNAL_MESSAGE, HTTP_FETCH};
 
 impl ShellWalk<'_> {
     /// `psql`, `mysql`, `sqlite3`: the statements in options, operands and what they read.

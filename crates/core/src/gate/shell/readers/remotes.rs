@@ -1,11 +1,11 @@
 //! `git fetch` and its kind: what is sent to whom while something is fetched.
 
 use super::ProgramCall;
-use crate::gate::category::{GIT_HISTORY_REWRITE, GIT_WRITE, HTTP_FETCH};
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::program::word_of;
 use crate::gate::shell::walk::ShellWalk;
+use crate::words::category::{GIT_HISTORY_REWRITE, GIT_WRITE, HTTP_FETCH};
 
 impl ShellWalk<'_> {
     /// `git fetch`, `git clone`, `git ls-remote`: an address that can't be known takes whatever it holds to its host.

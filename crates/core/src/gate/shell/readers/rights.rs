@@ -1,11 +1,11 @@
 //! Programs that change what may be done with files: which of their words are files.
 
-use crate::gate::category::FILESYSTEM_WRITE;
 use crate::gate::effect::{Act, Target, UNKNOWN, Verdict};
 use crate::gate::shell::args::ProgramArgs;
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::programs::Does;
 use crate::gate::shell::walk::ShellWalk;
+use crate::words::category::FILESYSTEM_WRITE;
 
 impl ShellWalk<'_> {
     /// `chmod`, `chown`, `setfacl` and their kind: each file, and all below it where they say so.

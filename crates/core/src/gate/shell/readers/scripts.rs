@@ -3,13 +3,13 @@
 //! They run a script of the project's, a tool that the project installed, or a command that the line names.
 
 use super::ProgramCall;
-use crate::gate::category::{DEPLOY, GIT_PUSH, OPAQUE_EXEC, PACKAGE_CHANGE};
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::Dialect;
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::programs::{Reader, WordList};
 use crate::gate::shell::walk::{ShellWalk, StandardInput};
+use crate::words::category::{DEPLOY, GIT_PUSH, OPAQUE_EXEC, PACKAGE_CHANGE};
 
 /// Names that are usual for scripts, and programs of another kind.
 const USUAL_SCRIPTS: [&str; 34] = [

@@ -1,13 +1,13 @@
 //! Shells, and what changes the shell that runs the line.
 
 use super::ProgramCall;
-use crate::gate::category::OPAQUE_EXEC;
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::Dialect;
 use crate::gate::shell::args::leading;
 use crate::gate::shell::clues::Clue;
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::walk::{ShellWalk, StandardInput};
+use crate::words::category::OPAQUE_EXEC;
 
 impl ShellWalk<'_> {
     /// `bash -c code`, `sh file`, `bash` fed with code.

@@ -4,11 +4,11 @@
 //! Every task on the line is looked at, wherever it stands: `make V=1 deploy`, `gradle build publish`.
 
 use super::ProgramCall;
-use crate::gate::category::{DATABASE_WRITE, DEPLOY, FILESYSTEM_DELETE, OPAQUE_EXEC, PACKAGE_CHANGE};
 use crate::gate::effect::{Act, Verdict};
 use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::walk::ShellWalk;
+use crate::words::category::{DATABASE_WRITE, DEPLOY, FILESYSTEM_DELETE, OPAQUE_EXEC, PACKAGE_CHANGE};
 
 /// The effect of a task, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 use super::ProgramCall;
 use super::scripts::after_options;
-use crate::gate::category::{EXTERNAL_MESSAGE, PERSISTENCE, PROCESS_KILL};
 use crate::gate::effect::{Act, UNKNOWN, Verdict};
 use crate::gate::shell::Dialect;
 use crate::gate::shell::args::{ArgValue, Leading, leading};
@@ -10,6 +9,7 @@ use crate::gate::shell::expand::ShellWord;
 use crate::gate::shell::paths::PathChange;
 use crate::gate::shell::program::{host, word_of};
 use crate::gate::shell::walk::{ShellWalk, StandardInput};
+use crate::words::category::{EXTERNAL_MESSAGE, PERSISTENCE, PROCESS_KILL};
 
 /// The most places that are tried for the beginning of a command in a container.
 const INSIDE_PLACES_MAX: usize = 12;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::effort::Effort;
+use crate::gate::RoleLimit;
 use crate::gate::authorization::{covers, covers_something};
-use crate::gate::{Category, RoleLimit};
-use crate::role::{Role, RoleName};
+use crate::words::Category;
+use crate::words::effort::Effort;
+use crate::words::role::{Role, RoleName};
 
 /// The roles that an operator defined, by their names.
 pub type CustomRoles = BTreeMap<RoleName, CustomRole>;

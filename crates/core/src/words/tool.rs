@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::gate::Category;
+use crate::words::Category;
 
 /// A tool as it is offered to an agent and judged by the gate.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::trace::Usage;
+use crate::words::Usage;
 
 /// The highest price that is taken, in dollars for a million tokens: more than a thousand times what the dearest model
 /// of today takes. A higher one is a slip, such as a price for a single token.

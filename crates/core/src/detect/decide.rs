@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{Detector, Reading, Sensitivities, Sensitivity, read};
-use crate::gate::Category;
+use crate::words::Category;
 
 #[derive(Deserialize)]
 struct Input {

@@ -25,7 +25,7 @@ use super::Sensitivity;
 use super::destructive_rules::{OBJECT_UNITS_MAX, RULES, Rule, WILDCARDS};
 use super::page::Page;
 use super::words::{cut_to_units, is_ws};
-use crate::gate::Category;
+use crate::words::Category;
 
 /// What a turn announces that is destructive.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::invisible::{is_invisible, is_odd_space};
+use crate::words::invisible::{is_invisible, is_odd_space};
 
 /// `text` on one line: every control character is spelled out, line feeds and tabs too, so that no text
 /// can forge a line or a cell of its own; and whatever can't be seen, so that no name looks like another.

@@ -5,9 +5,10 @@
 
 use serde_json::Value;
 
-use crate::gate::category::SHELL_EXEC;
-use crate::gate::{Category, RoleLimit};
-use crate::tool::ToolSpec;
+use crate::gate::RoleLimit;
+use crate::words::Category;
+use crate::words::category::SHELL_EXEC;
+use crate::words::tool::ToolSpec;
 
 /// The command lines that a brief declares as its checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub struct ChecksForJudge {
 
 impl ChecksForJudge {
     /// The checks under a judge's limit; none where there are none, or its grant leaves it no commands.
-    pub(super) fn of(checks: &Checks, limit: &RoleLimit, authorized: &[Category]) -> Option<Self> {
+    pub(crate) fn of(checks: &Checks, limit: &RoleLimit, authorized: &[Category]) -> Option<Self> {
         if checks.is_empty() || !limit.beyond_grant(&[Category::new(SHELL_EXEC)]).is_empty() {
             return None;
         }
@@ -76,7 +77,7 @@ impl ChecksForJudge {
     }
 
     /// A tool as the judge is offered it.
-    pub(super) fn narrowed(&self, tool: &ToolSpec) -> ToolSpec {
+    pub(crate) fn narrowed(&self, tool: &ToolSpec) -> ToolSpec {
         let mut tool = tool.clone();
         if tool.name == SHELL_EXEC {
             tool.description = format!(

@@ -93,6 +93,19 @@ fn midnight(day: Date) -> Option<Timestamp> {
     TimeZone::UTC.to_timestamp(day.at(0, 0, 0, 0)).ok()
 }
 
+/// `at` as it is written: UTC, to the millisecond.
+#[must_use]
+pub fn timestamp(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// Returns `at` plus a length in milliseconds; the end of time if it lies beyond.
+#[must_use]
+pub fn after(at: Timestamp, length_ms: u64) -> Timestamp {
+    let length = SignedDuration::from_millis(i64::try_from(length_ms).unwrap_or(i64::MAX));
+    at.saturating_add(length).unwrap_or(Timestamp::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

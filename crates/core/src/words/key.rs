@@ -58,6 +58,26 @@ impl Part {
     }
 }
 
+impl FromStr for Part {
+    type Err = BadPart;
+
+    fn from_str(text: &str) -> Result<Self, BadPart> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+        if text.len() <= 512 && text.chars().all(allowed) && !text.starts_with('/') && !text.ends_with('/') {
+            return Ok(Self::from_checked(text));
+        }
+        Err(BadPart { given: text.chars().take(80).collect() })
+    }
+}
+
+/// Why a part's name was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{given}` can't name a part of a run: it takes letters, digits, `-`, `_`, `.`, and `/` between segments")]
+pub struct BadPart {
+    /// The name as it was given, cut to a length that can be shown.
+    pub given: String,
+}
+
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

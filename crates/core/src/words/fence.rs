@@ -29,7 +29,7 @@ pub fn fenced(source: &str, content: &str) -> String {
 
 /// What a fence is labelled with: the tool, the number of the call, and what it was about.
 #[must_use]
-pub(super) fn source(tool: &str, number: u32, args: &serde_json::Value) -> String {
+pub(crate) fn source(tool: &str, number: u32, args: &serde_json::Value) -> String {
     let about = ["url", "path", "cmd"].into_iter().find_map(|name| args.get(name)?.as_str());
     match about {
         Some(about) => format!("{tool}, call {number} ({about})"),
@@ -71,7 +71,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::session::detect::{Sensitivities, read};
+    use crate::detect::{Sensitivities, read};
 
     #[test]
     fn data_is_labelled_and_fenced() {

@@ -49,7 +49,7 @@ pub use sensitivity::{Detector, Sensitivities, Sensitivity, UnknownDetector, Unk
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::gate::Category;
+use crate::words::Category;
 use page::Page;
 
 /// What the six detectors saw in one turn.

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::Mode;
-use crate::session::amendment::Amendment;
+use crate::words::{Amendment, Mode};
 
 /// Something that waits for the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
