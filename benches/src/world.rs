@@ -21,7 +21,7 @@ use adjutant_ports::{
     Pending, Prepared, Progress, Settled, Tools,
 };
 use adjutant_runtime::{Driver, Ended, Masks, Ports, Results, session_setup};
-use adjutant_store::disk::{Disk, Status};
+use adjutant_store::disk::{Disk, FileStatus};
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
 
@@ -289,7 +289,7 @@ impl Disk for Unflushed {
         Disk::unlock(&self.0)
     }
 
-    fn status(&self) -> io::Result<Status> {
+    fn status(&self) -> io::Result<FileStatus> {
         self.0.status()
     }
 

@@ -20,7 +20,7 @@ use adjutant_core::trace::{
     AskEvent, Body, CallEvent, Entry, Event, GateEvent, HostEvent, PartEvent, RunEvent, TurnEvent,
 };
 use adjutant_core::words::tool::{ToolCall, ToolEffect, ToolSpecs};
-use adjutant_core::words::{Effect, Key, Lasts, Outcome, Part, PhaseName, Question};
+use adjutant_core::words::{InterruptedEffect, Key, Lasts, Outcome, Part, PhaseName, Question};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
     Prepared, Progress, RescueName, Rescued, Settled, Tools,
@@ -221,16 +221,16 @@ impl<'j, P: Procedure> Driver<'j, P> {
                     self.reattach(&key);
                     continue;
                 }
-                Orphan::Repeatable => Body::Call(CallEvent::Interrupted { slot, effect: Effect::None }),
-                Orphan::Unknown => Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown }),
+                Orphan::Repeatable => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None }),
+                Orphan::Unknown => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
                 // A masked path is another one than that which may have been written.
                 Orphan::Settle(changes) if changes.iter().any(|change| secrets::is_masked(&change.path)) => {
-                    Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown })
+                    Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown })
                 }
                 Orphan::Settle(changes) => match self.ports.tools.settle(&changes) {
                     Settled::Made => flight::settled(slot, &changes),
-                    Settled::NotMade => Body::Call(CallEvent::Interrupted { slot, effect: Effect::None }),
-                    Settled::Unknown => Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown }),
+                    Settled::NotMade => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None }),
+                    Settled::Unknown => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
                 },
             };
             self.append(Entry { part: key.part, body })?;

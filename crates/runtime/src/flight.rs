@@ -1,6 +1,6 @@
 //! What is in flight: one task for each turn, call and question, and how its end is put on record.
 
-use adjutant_core::words::{CancelledBy, Effect, Key, Look, Question, Slot};
+use adjutant_core::words::{CancelledBy, InterruptedEffect, Key, Look, Question, Slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -308,7 +308,7 @@ fn said(slot: Slot, success: bool, code: Option<&str>, content: &str) -> Body {
 /// The outcome of a guard hook.
 pub(crate) fn hook_result(slot: Slot, answer: Option<HookAnswer>, duration_ms: u64) -> Body {
     match answer {
-        None => Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown }),
+        None => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
         Some(HookAnswer { answer, reason, fault }) => {
             Body::Gate(GateEvent::HookResult { slot, decision: answer, reason, fault, duration_ms })
         }

@@ -1,13 +1,12 @@
 //! Carries out what core decides.
 //!
-//! In: a procedure, a journal, ports. Out: how the run ended, or what it waits for. Decides nothing:
-//! keeps what is in flight equal to what is wanted, and records what was decided, what begins and what
-//! came of it.
+//! In: a procedure, a journal, ports. Out: the run's outcome, or the question or time that it waits for. Decides
+//! nothing: keeps what is in flight equal to what is wanted, and records decisions, beginnings and outcomes.
 //!
-//! Begin with [`Driver`], or with [`assembly`], which puts a run together for it. What an operator does from elsewhere is in [`waiting`], which answers questions, and in
-//! [`say`]; [`past`] is what past runs teach and what is applied of it; [`Correspondence`] is what comes
-//! by a run's mailbox to whoever sits at its terminal, and [`Unattended`] an operator that has nothing else; [`mail`] is how
-//! both use it.
+//! Begin with [`Driver`], or with [`assembly`], which puts a run together for it. [`waiting`] answers questions from
+//! elsewhere, and [`say`] gives a run the operator's words. [`past`] is what past runs teach and what is applied of it.
+//! [`Correspondence`] is the operator at a terminal who also hears by the run's mailbox, and [`Unattended`] the one who
+//! has only the mailbox; [`mail`] is how both use it.
 
 pub mod assembly;
 mod correspondence;

@@ -5,7 +5,7 @@ use adjutant_core::trace::{Body, Entry, RunEvent, RunOptions, WorkOptions};
 use adjutant_core::words::tool::{ResolvedPath, ToolCall, ToolOutput};
 use serde_json::Value;
 
-/// What is masked in one run: known shapes, and the values of the runtime's own keys.
+/// The secrets to mask in one run: known shapes, and the values of the runtime's own keys.
 #[derive(Debug, Default)]
 pub struct Masks {
     own: SecretSet,
@@ -22,12 +22,12 @@ impl Masks {
         self.own.mask(text).into_owned()
     }
 
-    /// Whether anything in a value would be masked.
+    /// Returns true if anything in a value would be masked.
     pub(crate) fn changes(&self, value: &Value) -> bool {
         secrets::mask_value_with(value, &self.own).1
     }
 
-    /// What a tool said, masked; where it was cut, a secret that is only begun is left out as well.
+    /// Returns a tool's output, masked; where it was cut, a secret that is only begun is left out as well.
     pub(crate) fn mask_output(&self, output: &ToolOutput) -> String {
         let content = &output.content;
         if output.meta.truncated != Some(true) {
@@ -153,8 +153,8 @@ mod tests {
     /// One line of each type of event, each with all its fields.
     const SAMPLES: &str = include_str!("../../core/src/trace/redact/samples.ndjson");
 
-    /// What a run is begun with again, and what our own code makes: the journal's head, names that were checked,
-    /// folders, and programs and hooks of the operator's configuration.
+    /// Fields that a run is begun with again, and those that our own code makes: the journal's head, names that were
+    /// checked, folders, and programs and hooks of the operator's configuration.
     const KEPT: &[&str] = &[
         "/adjutant_version",
         "/records/0/id",
@@ -187,7 +187,7 @@ mod tests {
         "/type",
     ];
 
-    /// Where the texts of a line are.
+    /// Collects the places of the texts in a line.
     fn places(value: &Value, at: &str, found: &mut Vec<String>) {
         match value {
             Value::String(_) => found.push(at.to_owned()),

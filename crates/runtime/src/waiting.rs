@@ -1,7 +1,7 @@
-//! What waits for an operator over all runs, and how one of it is answered, from wherever that is.
+//! Lists the questions that wait for an operator over all runs, and answers one of them, from any place.
 //!
-//! In: a home, who looks, the time; a question and the words for it. Out: the rows of the inbox; what came of an
-//! answer. What is asked and how words are read is `core`'s, the mailbox the store's.
+//! In: a home, the owner that looks, the time; a question and the words for it. Out: the rows of the inbox; the result
+//! of an answer. The questions and the reading of words are `core`'s, the mailbox the store's.
 //!
 //! Begin with [`Waiting`].
 
@@ -10,7 +10,7 @@ use std::io;
 use adjutant_core::inbox::OpenQuestion;
 use adjutant_core::inbox::mailbox::First;
 use adjutant_core::inbox::reply::{self, Reply};
-use adjutant_core::view::inbox::{self, AnsweredRow, Asked, Row};
+use adjutant_core::view::inbox::{self, AnsweredRow, Row, RowSource};
 use adjutant_core::words::QuestionKind;
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::visible::visible_line;
@@ -26,7 +26,7 @@ use crate::mail::{self, Given};
 /// The fewest characters by which a question is found whose short name has grown since it was shown.
 const SHORTENED_CHARS_MIN: usize = 5;
 
-/// What waits in all runs now.
+/// The questions that wait in all runs now.
 pub struct Waiting {
     /// As the runs and their mailboxes have it.
     pub all: AllAsking,
@@ -43,30 +43,30 @@ pub enum GivenAnswer<'a> {
     Chosen(Reply),
 }
 
-/// What came of one answer.
+/// The result of one answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Came {
+pub struct AnswerResult {
     /// The question.
     pub id: String,
-    /// Whether this answer is the one.
+    /// True if this answer is the one that counts.
     pub is_ours: bool,
-    /// What the question's answer is now.
+    /// The question's answer now.
     pub answer: AnsweredRow,
 }
 
-/// Why no question was found.
+/// The reason why no question was found.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotFound {
     /// None is called so.
     #[error("no open question is called `{}`", visible_line(given))]
     Unknown {
-        /// What was given.
+        /// The name that was given.
         given: String,
     },
     /// Several may be.
     #[error("`{}` may be several questions", visible_line(given))]
     Several {
-        /// What was given.
+        /// The name that was given.
         given: String,
         /// Their names.
         ids: Vec<String>,
@@ -74,7 +74,7 @@ pub enum NotFound {
 }
 
 impl NotFound {
-    /// What to do about it.
+    /// Returns advice for the operator.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -84,7 +84,7 @@ impl NotFound {
     }
 }
 
-/// Why nothing was answered.
+/// The reason why a question was not answered.
 #[derive(Debug, Error)]
 pub enum NotAnswered {
     /// The question is gone.
@@ -93,12 +93,12 @@ pub enum NotAnswered {
         /// The question.
         id: String,
     },
-    /// The words are none for such a question.
+    /// The words fit no answer to such a question.
     #[error("`{}` can't be read as an answer", visible_line(word))]
     Unreadable {
         /// The words.
         word: String,
-        /// What may be said.
+        /// The replies that the question takes.
         replies: Vec<String>,
     },
     /// The mailbox of its run can't be used: why was found when it was read.
@@ -106,7 +106,7 @@ pub enum NotAnswered {
     Unusable {
         /// The question.
         id: String,
-        /// What mends the mailbox.
+        /// The step that mends the mailbox.
         hint: Option<String>,
     },
     /// It could not be put down.
@@ -115,7 +115,7 @@ pub enum NotAnswered {
 }
 
 impl NotAnswered {
-    /// What to do about it.
+    /// Returns advice for the operator, if there is any.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -128,19 +128,20 @@ impl NotAnswered {
 }
 
 impl Waiting {
-    /// What waits in the runs of `home` at `now`; `seer` is for telling whether a run's driver is alive.
+    /// Reads the questions that wait in the runs of `home` at `now`; `seer` is for telling whether a run's driver is
+    /// alive.
     ///
     /// # Errors
     ///
     /// If there is a folder of sessions and it can't be read. A run that can't be read is named in `all`.
     pub fn read(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Self> {
         let all = runs::open_questions(home, seer, now)?;
-        let asked: Vec<Asked<'_>> = all.runs.iter().flat_map(asked).collect();
+        let asked: Vec<RowSource<'_>> = all.runs.iter().flat_map(asked).collect();
         let rows = inbox::of(&asked, now);
         Ok(Self { rows, all })
     }
 
-    /// What waits in one run.
+    /// Reads the questions that wait in one run.
     ///
     /// # Errors
     ///
@@ -148,7 +149,7 @@ impl Waiting {
     pub fn of_run(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> io::Result<Self> {
         let runs = runs::open_questions_of(home, run_id, seer, now)?.into_iter().collect();
         let all = AllAsking { runs, unreadable: Vec::new() };
-        let asked: Vec<Asked<'_>> = all.runs.iter().flat_map(asked).collect();
+        let asked: Vec<RowSource<'_>> = all.runs.iter().flat_map(asked).collect();
         let rows = inbox::of(&asked, now);
         Ok(Self { rows, all })
     }
@@ -198,12 +199,22 @@ impl Waiting {
     /// # Errors
     ///
     /// [`NotAnswered`]: then nothing was put down.
-    pub fn give(&self, home: &Home, row: &Row, given: GivenAnswer<'_>, whence: &str) -> Result<Came, NotAnswered> {
+    pub fn give(
+        &self,
+        home: &Home,
+        row: &Row,
+        given: GivenAnswer<'_>,
+        whence: &str,
+    ) -> Result<AnswerResult, NotAnswered> {
         let Some((run, open, first)) = self.question(row) else {
             return Err(NotAnswered::Gone { id: row.id.clone() });
         };
         let options = &open.question.options;
-        let late = |first: &First| Came { id: row.id.clone(), is_ours: false, answer: AnsweredRow::of(first, options) };
+        let late = |first: &First| AnswerResult {
+            id: row.id.clone(),
+            is_ours: false,
+            answer: AnsweredRow::of(first, options),
+        };
         if let Some(first) = first {
             return Ok(late(first));
         }
@@ -219,19 +230,19 @@ impl Waiting {
             let what = "its deadline passed; it gets its default".to_owned();
             let at = row.deadline.clone().unwrap_or_default();
             let answer = AnsweredRow { what, by: None, whence: None, at };
-            return Ok(Came { id: row.id.clone(), is_ours: false, answer });
+            return Ok(AnswerResult { id: row.id.clone(), is_ours: false, answer });
         }
         let ours = mail::answer(&open.key, kind, reply, whence);
         let said = AnsweredRow::of(&First::Answer(ours.clone()), options);
         let mailbox = Mailbox::of(home, &run.run_id);
         Ok(match mail::give(&mailbox, ours)? {
-            Given::Ours(_) => Came { id: row.id.clone(), is_ours: true, answer: said },
+            Given::Ours(_) => AnswerResult { id: row.id.clone(), is_ours: true, answer: said },
             Given::Theirs(theirs) => late(&First::Answer(theirs)),
         })
     }
 }
 
-/// Whether `word` may be said to many questions of `kind` at once: it must be a word of its own for them.
+/// Checks that `word` may be said to many questions of `kind` at once: it must be a word of its own for them.
 ///
 /// # Errors
 ///
@@ -248,8 +259,8 @@ fn unreadable(word: &str, row: Option<&Row>) -> NotAnswered {
     NotAnswered::Unreadable { word: word.to_owned(), replies }
 }
 
-fn asked(run: &Asking) -> impl Iterator<Item = Asked<'_>> {
-    run.questions.iter().map(|(open, first)| Asked {
+fn asked(run: &Asking) -> impl Iterator<Item = RowSource<'_>> {
+    run.questions.iter().map(|(open, first)| RowSource {
         is_changed: run.breaks > 0,
         run_id: &run.run_id,
         project: run.project.as_deref(),

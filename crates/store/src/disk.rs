@@ -29,7 +29,7 @@ pub trait Disk: Send {
     /// # Errors
     ///
     /// If the file system doesn't say.
-    fn status(&self) -> io::Result<Status>;
+    fn status(&self) -> io::Result<FileStatus>;
 
     /// Writes at the end of the file; returns how many bytes it took, which may be fewer than given.
     ///
@@ -62,7 +62,7 @@ pub trait Disk: Send {
 
 /// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Status {
+pub struct FileStatus {
     /// Its length.
     pub bytes: u64,
     /// True if it still has a name.
@@ -82,9 +82,9 @@ impl Disk for File {
         Ok(rustix::fs::flock(self, FlockOperation::Unlock)?)
     }
 
-    fn status(&self) -> io::Result<Status> {
+    fn status(&self) -> io::Result<FileStatus> {
         let metadata = self.metadata()?;
-        Ok(Status { bytes: metadata.len(), linked: metadata.nlink() > 0 })
+        Ok(FileStatus { bytes: metadata.len(), linked: metadata.nlink() > 0 })
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -7,7 +7,7 @@ use adjutant_core::words::{Outcome, Part, Slot, What};
 use proptest::prelude::*;
 
 use super::*;
-use crate::disk::Status;
+use crate::disk::FileStatus;
 use crate::home::Home;
 use crate::lease::{LeaseError, Owner};
 use crate::recover::Foreign;
@@ -367,7 +367,7 @@ impl Disk for Failing {
         Disk::unlock(&self.file)
     }
 
-    fn status(&self) -> io::Result<Status> {
+    fn status(&self) -> io::Result<FileStatus> {
         self.file.status()
     }
 

@@ -412,11 +412,11 @@ fn the_catalogue_has_what_the_list_has_after_every_change() {
     assert_eq!(check("many").len(), 152);
     check("again");
     let mut driven = run(&home, "late", 9, Vec::new());
-    assert_eq!(check("a new one")[0].state(), Some(State::Running));
+    assert_eq!(check("a new one")[0].state(), Some(RunState::Running));
     let end = Entry { part: Part::root(), body: Body::Run(RunEvent::RunEnd { outcome: Outcome::Stopped }) };
     driven.append(end, at(20), Durability::Written).expect("appended");
     drop(driven);
-    assert_eq!(check("its end")[0].state(), Some(State::Ended(Outcome::Stopped)));
+    assert_eq!(check("its end")[0].state(), Some(RunState::Ended(Outcome::Stopped)));
     fs::write(home.sessions().join("peer.json"), r#"{"meta":{"phase":"done"}}"#).expect("written");
     fs::remove_file(home.journal(&"b7".parse().expect("a name"))).expect("removed");
     check("one changed, one gone");

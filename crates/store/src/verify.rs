@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::Path;
 
 use adjutant_core::trace::read::read_bytes;
-use adjutant_core::trace::verify::{Artifact, Facts, FindingKind, Report, Verifier};
+use adjutant_core::trace::verify::{Artifact, FindingKind, JournalReport, Verifier, VerifierFacts};
 use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
 
@@ -24,7 +24,7 @@ use crate::recover::{self, JournalEnd, JournalReadError, JournalReading, Loss, W
 /// # Errors
 ///
 /// [`OpenError`] if it is not there, can't be read, or is not one of ours.
-pub fn verify(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Result<Report, OpenError> {
+pub fn verify(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Result<JournalReport, OpenError> {
     let path = home.journal(run_id);
     let look = |sealed: &Sealed| {
         let report = verify_file(home, run_id, &path, sealed)?;
@@ -52,11 +52,11 @@ pub(crate) fn by_its_lease<T>(
     if again == sealed { Ok(seen) } else { Ok(look(&again)?.0) }
 }
 
-pub(crate) fn has_lines_added(report: &Report) -> bool {
+pub(crate) fn has_lines_added(report: &JournalReport) -> bool {
     report.findings.iter().any(|finding| finding.kind == FindingKind::LinesAdded)
 }
 
-fn verify_file(home: &Home, run_id: &RunId, path: &Path, sealed: &Sealed) -> Result<Report, OpenError> {
+fn verify_file(home: &Home, run_id: &RunId, path: &Path, sealed: &Sealed) -> Result<JournalReport, OpenError> {
     let file = crate::plain_file::open(path).map_err(|error| OpenError::unopened(run_id, path, error))?;
     let artifacts = Artifacts::new(home.artifacts());
     verify_bytes(run_id.as_str(), file, sealed, |hash| artifacts.state(hash))
@@ -97,7 +97,7 @@ pub fn verify_bytes(
     from: impl Read,
     sealed: &Sealed,
     artifact: impl FnMut(&str) -> Artifact,
-) -> Result<Report, JournalReadError> {
+) -> Result<JournalReport, JournalReadError> {
     let mut verifier = Verifier::default();
     // Lines that are gone are told in any case; whether the machine lost them is for the report to say.
     let reading = recover::read_each(from, sealed.seal.as_ref(), Loss::CantBe, |line, event| {
@@ -111,14 +111,14 @@ pub fn verify_bytes(
 /// # Errors
 ///
 /// If it can't be read.
-pub fn verify_peer(name: &str, trace: &Path) -> std::io::Result<Report> {
+pub fn verify_peer(name: &str, trace: &Path) -> std::io::Result<JournalReport> {
     let mut bytes = Vec::new();
     crate::plain_file::open(trace)?.read_to_end(&mut bytes)?;
-    Ok(Report::of_peer(name, &read_bytes(&bytes)))
+    Ok(JournalReport::of_peer(name, &read_bytes(&bytes)))
 }
 
 /// Turns the result of reading into the facts that core needs.
-pub(crate) fn facts(reading: JournalReading, sealed: &Sealed) -> Facts {
+pub(crate) fn facts(reading: JournalReading, sealed: &Sealed) -> VerifierFacts {
     let damaged = reading.damaged.into_iter().map(|damaged| {
         let kind = match damaged.why {
             Why::Unreadable(_) => FindingKind::Unreadable,
@@ -131,7 +131,7 @@ pub(crate) fn facts(reading: JournalReading, sealed: &Sealed) -> Facts {
         (damaged.line, kind, damaged.why.to_string())
     });
     let last_seq = reading.last_hash.as_ref().and_then(|_| reading.next_seq.checked_sub(1));
-    Facts {
+    VerifierFacts {
         damaged: damaged.collect(),
         unknown: reading.unknown.into_iter().map(|unknown| (unknown.line, unknown.kind)).collect(),
         torn_bytes: if let JournalEnd::Torn { bytes } = reading.tail { bytes } else { 0 },
@@ -147,7 +147,7 @@ pub(crate) fn facts(reading: JournalReading, sealed: &Sealed) -> Facts {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::trace::verify::{Finding, Length, Verdict};
+    use adjutant_core::trace::verify::{JournalFinding, JournalVerdict, Length};
     use adjutant_core::trace::{Body, Entry, HostEvent, Line, PartEvent, RunEvent, TRACE_VERSION, TurnEvent, wire};
     use adjutant_core::words::{Outcome, Part, PhaseName};
     use proptest::prelude::*;
@@ -184,7 +184,7 @@ mod tests {
         lines.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect()
     }
 
-    fn verdict(bytes: &[u8], sealed: &Sealed) -> Option<Verdict> {
+    fn verdict(bytes: &[u8], sealed: &Sealed) -> Option<JournalVerdict> {
         // What is taken for somebody else's is not taken for whole either.
         verify_bytes("r", bytes, sealed, |_| Artifact::Whole).ok().map(|report| report.verdict)
     }
@@ -193,7 +193,10 @@ mod tests {
     fn a_whole_journal_is_whole() {
         let (lines, sealed) = journal();
         let report = verify_bytes("r", &*joined(&lines), &sealed, |_| Artifact::Whole).expect("ours");
-        assert_eq!((report.verdict, report.length, report.findings), (Verdict::Whole, Length::Sealed, Vec::new()));
+        assert_eq!(
+            (report.verdict, report.length, report.findings),
+            (JournalVerdict::Whole, Length::Sealed, Vec::new())
+        );
         assert_eq!(
             (report.lines, report.last_seq, report.last_hash),
             (40, Some(39), sealed.seal.map(|seal| seal.hash))
@@ -206,14 +209,18 @@ mod tests {
         for at in 0..lines.len() {
             let mut dropped = lines.clone();
             dropped.remove(at);
-            assert_ne!(verdict(&joined(&dropped), &sealed), Some(Verdict::Whole), "{at} dropped");
+            assert_ne!(verdict(&joined(&dropped), &sealed), Some(JournalVerdict::Whole), "{at} dropped");
             let mut doubled = lines.clone();
             doubled.insert(at, lines[at].clone());
-            assert_ne!(verdict(&joined(&doubled), &sealed), Some(Verdict::Whole), "{at} doubled");
+            assert_ne!(verdict(&joined(&doubled), &sealed), Some(JournalVerdict::Whole), "{at} doubled");
             for other in at + 1..lines.len() {
                 let mut swapped = lines.clone();
                 swapped.swap(at, other);
-                assert_ne!(verdict(&joined(&swapped), &sealed), Some(Verdict::Whole), "{at} and {other} swapped");
+                assert_ne!(
+                    verdict(&joined(&swapped), &sealed),
+                    Some(JournalVerdict::Whole),
+                    "{at} and {other} swapped"
+                );
             }
         }
     }
@@ -224,11 +231,11 @@ mod tests {
         let bytes = joined(&lines);
         let nobody = Sealed::default();
         for cut in 0..bytes.len() - 1 {
-            assert_ne!(verdict(&bytes[..cut], &sealed), Some(Verdict::Whole), "cut at {cut}");
+            assert_ne!(verdict(&bytes[..cut], &sealed), Some(JournalVerdict::Whole), "cut at {cut}");
             // Without a seal a cut between two lines can't be told from a run that is not over, and the report says so.
             let report = verify_bytes("r", &bytes[..cut], &nobody, |_| Artifact::Whole).expect("ours");
             let is_between = cut == 0 || bytes[cut - 1] == b'\n' || bytes[cut] == b'\n';
-            assert_eq!(report.verdict == Verdict::Whole, is_between, "cut at {cut}: {report:?}");
+            assert_eq!(report.verdict == JournalVerdict::Whole, is_between, "cut at {cut}: {report:?}");
             assert_eq!(report.length, Length::Unknown, "cut at {cut}");
         }
     }
@@ -251,7 +258,8 @@ mod tests {
             lines.push(wire::encode(&event, prev.as_deref()).into_bytes());
         }
         let report = verify_bytes("r", &*joined(&lines), &Sealed::default(), |_| Artifact::Whole).expect("ours");
-        let [Finding { line: Some(2), kind: FindingKind::AcceptedDamage, is_fault: true, .. }] = &report.findings[..]
+        let [JournalFinding { line: Some(2), kind: FindingKind::AcceptedDamage, is_fault: true, .. }] =
+            &report.findings[..]
         else {
             panic!("{report:?}");
         };
@@ -283,9 +291,9 @@ mod tests {
             verify_bytes("r", &*joined(&lines), &sealed, |_| Artifact::Whole).expect("ours")
         };
         // The run's end still says how long it was, and the lease does not.
-        assert_eq!((behind(false).verdict, behind(false).length), (Verdict::Whole, Length::Ended));
+        assert_eq!((behind(false).verdict, behind(false).length), (JournalVerdict::Whole, Length::Ended));
         // One that let it go says that nothing follows.
-        let [Finding { line: Some(40), kind: FindingKind::LinesAdded, .. }] = &behind(true).findings[..] else {
+        let [JournalFinding { line: Some(40), kind: FindingKind::LinesAdded, .. }] = &behind(true).findings[..] else {
             panic!("{:?}", behind(true));
         };
     }
@@ -301,9 +309,9 @@ mod tests {
             let mut changed = bytes.clone();
             changed[at] = byte;
             // All that has no effect is the last line feed, in whose place anything is a line that is not written whole.
-            prop_assert_eq!(verdict(&changed, &sealed) == Some(Verdict::Whole), changed == bytes, "byte {}", at);
+            prop_assert_eq!(verdict(&changed, &sealed) == Some(JournalVerdict::Whole), changed == bytes, "byte {}", at);
             // Without a seal only the last line can be changed unnoticed: nothing has its hash.
-            let unsealed = verdict(&changed, &Sealed::default()) == Some(Verdict::Whole);
+            let unsealed = verdict(&changed, &Sealed::default()) == Some(JournalVerdict::Whole);
             let is_last = at >= bytes.len() - 1 - lines[39].len();
             prop_assert!(!unsealed || changed == bytes || is_last, "byte {}", at);
         }
@@ -314,10 +322,10 @@ mod tests {
             let bytes = joined(&lines);
             let at = at.index(bytes.len());
             let longer = [&bytes[..at], &more, &bytes[at..]].concat();
-            prop_assert_ne!(verdict(&longer, &sealed), Some(Verdict::Whole));
+            prop_assert_ne!(verdict(&longer, &sealed), Some(JournalVerdict::Whole));
             let until = (at + more.len()).min(bytes.len() - 1).max(at);
             let shorter = [&bytes[..at], &bytes[until..]].concat();
-            prop_assert!(shorter == bytes || verdict(&shorter, &sealed) != Some(Verdict::Whole));
+            prop_assert!(shorter == bytes || verdict(&shorter, &sealed) != Some(JournalVerdict::Whole));
         }
     }
 }

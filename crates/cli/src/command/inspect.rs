@@ -9,9 +9,10 @@ use adjutant_core::trace::read::{self, Trace};
 use adjutant_core::view::cost::Pricing;
 use adjutant_core::view::learned::Learned;
 use adjutant_core::view::peer_session::{self, PeerSession};
-use adjutant_core::view::trace::Extent;
+use adjutant_core::view::trace::TraceExtent;
 use adjutant_core::view::{
-    View, cost, detectors, history, learned, mcp, peer_summary, permissions, summary, timing, tools, trace, transcript,
+    InspectView, cost, detectors, history, learned, mcp, peer_summary, permissions, summary, timing, tools, trace,
+    transcript,
 };
 use adjutant_core::words::id::Slug;
 use adjutant_core::words::price::Prices;
@@ -110,45 +111,45 @@ pub fn run(args: &InspectArgs, place: &Place) -> anyhow::Result<Ending> {
 
 fn show(args: &InspectArgs, home: &Home, files: &InspectedRun, trace: &Trace<'_>) -> anyhow::Result<()> {
     let asked = [
-        (args.trace, View::Trace),
-        (args.timing, View::Timing),
-        (args.cost, View::Cost),
-        (args.detectors, View::Detectors),
-        (args.tools, View::Tools),
-        (args.mcp, View::Mcp),
-        (args.history, View::History),
-        (args.learned, View::Learned),
-        (args.permissions, View::Permissions),
+        (args.trace, InspectView::Trace),
+        (args.timing, InspectView::Timing),
+        (args.cost, InspectView::Cost),
+        (args.detectors, InspectView::Detectors),
+        (args.tools, InspectView::Tools),
+        (args.mcp, InspectView::Mcp),
+        (args.history, InspectView::History),
+        (args.learned, InspectView::Learned),
+        (args.permissions, InspectView::Permissions),
     ];
-    let asked: Vec<View> = asked.into_iter().filter_map(|(is_asked, view)| is_asked.then_some(view)).collect();
-    let view = View::first_of(&asked);
+    let asked: Vec<InspectView> = asked.into_iter().filter_map(|(is_asked, view)| is_asked.then_some(view)).collect();
+    let view = InspectView::first_of(&asked);
     // A project's history and profile are there without this run's trace.
-    let is_of_trace = view.is_some_and(|view| !matches!(view, View::History | View::Learned));
+    let is_of_trace = view.is_some_and(|view| !matches!(view, InspectView::History | InspectView::Learned));
     if is_of_trace && !files.has_trace {
         return super::print("no trace was recorded for this session\n");
     }
     match view {
-        Some(View::Trace) => {
+        Some(InspectView::Trace) => {
             let extent = match (args.full, args.tail) {
-                (true, _) => Extent::All,
-                (false, Some(count)) => Extent::Last(count),
-                (false, None) => Extent::default(),
+                (true, _) => TraceExtent::All,
+                (false, Some(count)) => TraceExtent::Last(count),
+                (false, None) => TraceExtent::default(),
             };
             put(args.json, &trace::of(trace, extent), trace::text)
         }
-        Some(View::Timing) => put(args.json, &timing::of(trace), timing::text),
-        Some(View::Cost) => {
+        Some(InspectView::Timing) => put(args.json, &timing::of(trace), timing::text),
+        Some(InspectView::Cost) => {
             let cost = match args.dollar_per_1k {
                 Some(dollars) => cost::of(trace, Pricing::PerThousand(dollars)),
                 None => cost::of(trace, Pricing::Configured(&prices(home))),
             };
             put(args.json, &cost, cost::text)
         }
-        Some(View::Detectors) => put(args.json, &detectors::of(trace), detectors::text),
-        Some(View::Tools) => put(args.json, &tools::of(trace), tools::text),
-        Some(View::Mcp) => put(args.json, &mcp::of(trace), mcp::text),
-        Some(View::Permissions) => put(args.json, &permissions::of(trace), permissions::text),
-        Some(View::History) => {
+        Some(InspectView::Detectors) => put(args.json, &detectors::of(trace), detectors::text),
+        Some(InspectView::Tools) => put(args.json, &tools::of(trace), tools::text),
+        Some(InspectView::Mcp) => put(args.json, &mcp::of(trace), mcp::text),
+        Some(InspectView::Permissions) => put(args.json, &permissions::of(trace), permissions::text),
+        Some(InspectView::History) => {
             let (_, project) = whose(files, trace)?;
             let fold = super::history::of(home, project.as_str(), Window::default())?;
             let report = fold.report(
@@ -158,7 +159,7 @@ fn show(args: &InspectArgs, home: &Home, files: &InspectedRun, trace: &Trace<'_>
             );
             if args.json { super::print(&sorted_json(&report)) } else { super::print(&history::text(&report, false)) }
         }
-        Some(View::Learned) => {
+        Some(InspectView::Learned) => {
             let (brief_id, project) = whose(files, trace)?;
             let profile = profiles::read(home, &project)
                 .map_err(|error| Failure::of(Ending::Failed, &error, error.hint(&project)))?;

@@ -13,7 +13,7 @@ use crate::gate::checks::Checks;
 use crate::trace::{Body, CallEvent};
 use crate::words::fence::fenced;
 use crate::words::tool::FileChange;
-use crate::words::{Effect, Slot};
+use crate::words::{InterruptedEffect, Slot};
 
 /// The longest diff that a judge is shown, in characters.
 const DIFF_CHARS_MAX: usize = 40_000;
@@ -100,11 +100,12 @@ impl Attempt {
                 self.ended(*slot, End::Returned(Returned { success, exit_code, output, length }));
             }
             Body::Call(
-                CallEvent::ToolCancelled { slot, .. } | CallEvent::Interrupted { slot, effect: Effect::Unknown },
+                CallEvent::ToolCancelled { slot, .. }
+                | CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown },
             ) => {
                 self.ended(*slot, End::BrokenOff);
             }
-            Body::Call(CallEvent::Interrupted { slot, effect: Effect::None }) => {
+            Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None }) => {
                 self.acts.retain(|act| act.slot != *slot)
             }
             _ => {}
@@ -327,7 +328,7 @@ mod tests {
             (
                 vec![
                     begun(1, "write_file", whole.clone(), &[("a", true)]),
-                    Body::Call(CallEvent::Interrupted { slot: slot(1), effect: Effect::None }),
+                    Body::Call(CallEvent::Interrupted { slot: slot(1), effect: InterruptedEffect::None }),
                 ],
                 "No call of this attempt changed a file by name",
             ),
@@ -381,7 +382,7 @@ mod tests {
         assert!(shown.contains("exit code 1, of the command t."), "{shown}");
         let broken_off = [
             begun(1, "shell_exec", json!({"cmd": "t"}), &[]),
-            Body::Call(CallEvent::Interrupted { slot: slot(1), effect: Effect::Unknown }),
+            Body::Call(CallEvent::Interrupted { slot: slot(1), effect: InterruptedEffect::Unknown }),
         ];
         assert!(attempt(&broken_off, &checks).checks_shown(&checks).contains("It was broken off before it ended."));
         assert_eq!(Attempt::default().checks_shown(&none), "This attempt ran no command.");

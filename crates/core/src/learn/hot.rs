@@ -4,7 +4,7 @@
 //! A test checks that the two agree wherever both can read a line.
 
 use crate::trace::EventKind;
-use crate::trace::object::{self, Written};
+use crate::trace::object::{self, WrittenValue};
 use crate::words::Slot;
 
 /// A line of one of the commonest types.
@@ -27,27 +27,27 @@ pub(super) enum HotKind<'a> {
 /// The fields that are looked at, as they are written; of two with one name the last.
 #[derive(Default)]
 struct HotFields<'a> {
-    kind: Option<Written<'a>>,
-    at: Option<Written<'a>>,
-    part: Option<Written<'a>>,
-    seq: Option<Written<'a>>,
-    prev: Option<Written<'a>>,
-    phase: Option<Written<'a>>,
-    duration_ms: Option<Written<'a>>,
-    to: Option<Written<'a>>,
-    reason: Option<Written<'a>>,
-    call_id: Option<Written<'a>>,
-    name: Option<Written<'a>>,
-    auth_decision: Option<Written<'a>>,
-    slot: Option<Written<'a>>,
-    success: Option<Written<'a>>,
-    bytes: Option<Written<'a>>,
-    content: Option<Written<'a>>,
-    artifact: Option<Written<'a>>,
-    code: Option<Written<'a>>,
-    settled: Option<Written<'a>>,
-    detector: Option<Written<'a>>,
-    turn: Option<Written<'a>>,
+    kind: Option<WrittenValue<'a>>,
+    at: Option<WrittenValue<'a>>,
+    part: Option<WrittenValue<'a>>,
+    seq: Option<WrittenValue<'a>>,
+    prev: Option<WrittenValue<'a>>,
+    phase: Option<WrittenValue<'a>>,
+    duration_ms: Option<WrittenValue<'a>>,
+    to: Option<WrittenValue<'a>>,
+    reason: Option<WrittenValue<'a>>,
+    call_id: Option<WrittenValue<'a>>,
+    name: Option<WrittenValue<'a>>,
+    auth_decision: Option<WrittenValue<'a>>,
+    slot: Option<WrittenValue<'a>>,
+    success: Option<WrittenValue<'a>>,
+    bytes: Option<WrittenValue<'a>>,
+    content: Option<WrittenValue<'a>>,
+    artifact: Option<WrittenValue<'a>>,
+    code: Option<WrittenValue<'a>>,
+    settled: Option<WrittenValue<'a>>,
+    detector: Option<WrittenValue<'a>>,
+    turn: Option<WrittenValue<'a>>,
 }
 
 /// Reads a line, if it is one of these and written plainly.
@@ -63,7 +63,7 @@ pub(super) fn read(line: &str) -> Option<Hot<'_>> {
 
 impl<'a> HotFields<'a> {
     /// Returns the field of this name; names are compared by their length first.
-    fn place(&mut self, name: &str) -> Option<&mut Option<Written<'a>>> {
+    fn place(&mut self, name: &str) -> Option<&mut Option<WrittenValue<'a>>> {
         Some(match name.len() {
             2 => match name {
                 "at" => &mut self.at,
@@ -166,22 +166,22 @@ impl<'a> HotFields<'a> {
 }
 
 /// Returns true if it is a string, whatever its contents.
-fn is_written(value: Written<'_>) -> bool {
+fn is_written(value: WrittenValue<'_>) -> bool {
     value.json.starts_with('"')
 }
 
 /// Returns `None` if an optional field is there and isn't a string.
-fn is_text(value: Option<Written<'_>>) -> Option<()> {
+fn is_text(value: Option<WrittenValue<'_>>) -> Option<()> {
     value.is_none_or(is_written).then_some(())
 }
 
 /// Returns the text of a string without escapes.
-fn text<'a>(value: Written<'a>) -> Option<&'a str> {
+fn text<'a>(value: WrittenValue<'a>) -> Option<&'a str> {
     let inner = value.json.strip_prefix('"')?.strip_suffix('"')?;
     (!value.is_escaped).then_some(inner)
 }
 
 /// Reads a whole number.
-fn number(value: Written<'_>) -> Option<u64> {
+fn number(value: WrittenValue<'_>) -> Option<u64> {
     value.json.parse().ok()
 }

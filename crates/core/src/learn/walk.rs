@@ -7,7 +7,7 @@
 //! although the one before was never left: the process in between had ended, and somebody resumed. A journal of
 //! ours is one run, however often a driver took it up.
 
-use crate::trace::{EventKind, LineKind, PeerKind};
+use crate::trace::{EventKind, PeerKind, TraceLineKind};
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -211,7 +211,7 @@ impl Walk {
 
     fn see(
         &mut self,
-        kind: &LineKind<'_>,
+        kind: &TraceLineKind<'_>,
         at: Option<&str>,
         part: &str,
         fields: &Fields<'_>,
@@ -225,42 +225,42 @@ impl Walk {
         let run = self.run();
         let mut decided = Vec::new();
         match kind {
-            LineKind::Known(EventKind::PhaseEnter) => self.entered(part, &phase),
-            LineKind::Known(EventKind::PhaseExit) => {
+            TraceLineKind::Known(EventKind::PhaseEnter) => self.entered(part, &phase),
+            TraceLineKind::Known(EventKind::PhaseExit) => {
                 self.left(part, &fields.word("phase"), fields.count("duration_ms"))
             }
-            LineKind::Known(EventKind::ToolCall) => self.called(part, &fields.word("name")),
-            LineKind::Known(EventKind::DetectorFired) => self.fired(part, &fields.word("detector")),
-            LineKind::Known(EventKind::AuthPrompt) => self.prompted(part, fields, &mut decided),
-            LineKind::Known(EventKind::AgentRequest) => {
+            TraceLineKind::Known(EventKind::ToolCall) => self.called(part, &fields.word("name")),
+            TraceLineKind::Known(EventKind::DetectorFired) => self.fired(part, &fields.word("detector")),
+            TraceLineKind::Known(EventKind::AuthPrompt) => self.prompted(part, fields, &mut decided),
+            TraceLineKind::Known(EventKind::AgentRequest) => {
                 self.askers.see(line);
                 entry(&mut self.standing, part).pending.turn();
             }
-            LineKind::Known(EventKind::AgentReply) | LineKind::Peer(PeerKind::RoleInvoke) => self.turn(line),
-            LineKind::Known(EventKind::AgentFailed) => run.failed_turns += 1,
-            LineKind::Known(EventKind::RunStart) => {
+            TraceLineKind::Known(EventKind::AgentReply) | TraceLineKind::Peer(PeerKind::RoleInvoke) => self.turn(line),
+            TraceLineKind::Known(EventKind::AgentFailed) => run.failed_turns += 1,
+            TraceLineKind::Known(EventKind::RunStart) => {
                 run.offered = fields.texts("tools").into_iter().map(std::borrow::Cow::into_owned).collect();
                 self.askers.see(line);
                 self.project = fields.text("project").map(std::borrow::Cow::into_owned);
                 self.run_id = fields.text("run_id").map(std::borrow::Cow::into_owned);
             }
-            LineKind::Known(EventKind::RunResume) => self.askers.see(line),
-            LineKind::Known(EventKind::RunEnd) => {
+            TraceLineKind::Known(EventKind::RunResume) => self.askers.see(line),
+            TraceLineKind::Known(EventKind::RunEnd) => {
                 run.outcome = fields.text("outcome").map(std::borrow::Cow::into_owned)
             }
-            LineKind::Known(EventKind::Question) => self.asked(at, part, fields),
-            LineKind::Known(kind @ (EventKind::Answer | EventKind::Expired | EventKind::Withdrawn)) => {
+            TraceLineKind::Known(EventKind::Question) => self.asked(at, part, fields),
+            TraceLineKind::Known(kind @ (EventKind::Answer | EventKind::Expired | EventKind::Withdrawn)) => {
                 self.closed(*kind, at, part, fields);
             }
-            LineKind::Known(EventKind::ToolRejected) if fields.word("rejection") == "retry_cap" => {
+            TraceLineKind::Known(EventKind::ToolRejected) if fields.word("rejection") == "retry_cap" => {
                 count(&mut run.stuck, "retry_cap");
                 // It went on against a wall, and nobody heard it say so.
                 if !found(&self.standing, part).is_some_and(|standing| standing.pending.is_blocked()) {
                     entry(&mut self.run().missed, "blocker").times += 1;
                 }
             }
-            LineKind::Known(EventKind::BudgetHalt) => count(&mut run.stuck, "limit"),
-            LineKind::Known(EventKind::CoordinatorState) if fields.word("state") == "retry" => {
+            TraceLineKind::Known(EventKind::BudgetHalt) => count(&mut run.stuck, "limit"),
+            TraceLineKind::Known(EventKind::CoordinatorState) if fields.word("state") == "retry" => {
                 run.retried_subtasks += 1
             }
             _ => {}

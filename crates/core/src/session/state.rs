@@ -4,7 +4,7 @@
 //! decided in `machine.rs` and comes back here as an event.
 
 use crate::words::{
-    Choice, Effect, FailureKind, GateAnswer, HookFault, Layer, LimitMetric, Message, MessageKind, MessageRole,
+    Choice, InterruptedEffect, FailureKind, GateAnswer, HookFault, Layer, LimitMetric, Message, MessageKind, MessageRole,
     OperatorWord, Outcome, PhaseName, QuestionKind, Slot, Stop, What,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -762,7 +762,7 @@ impl State {
         }
     }
 
-    fn interrupted(&mut self, slot: Slot, effect: Effect) {
+    fn interrupted(&mut self, slot: Slot, effect: InterruptedEffect) {
         match slot.what {
             What::Turn => {
                 if let Some(turn) = &mut self.turn {
@@ -772,8 +772,8 @@ impl State {
             What::Call => {
                 if let Some(call) = self.call_mut(slot.number) {
                     call.progress = match effect {
-                        Effect::None => Progress::Waiting { attempts: slot.attempt },
-                        Effect::Unknown => Progress::EffectUnknown,
+                        InterruptedEffect::None => Progress::Waiting { attempts: slot.attempt },
+                        InterruptedEffect::Unknown => Progress::EffectUnknown,
                     };
                 }
             }

@@ -1,4 +1,4 @@
-//! What is recorded, and how it is written: the vocabulary of events and its wire format.
+//! The record of a run and its wire format: the vocabulary of events, and how they are written and read back.
 //!
 //! In: bodies of events. Out: lines of NDJSON, and bodies read back from lines. The names and fields of
 //! events follow the peer's traces where it has them, so that its traces can be read; what is ours adds
@@ -25,10 +25,10 @@ pub mod prune;
 
 pub use event::{
     AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Entry, Event, EventKind, Family, GateEvent, HandoffEvent,
-    HostEvent, LearnedEvent, Line, PartEvent, Role, RunEvent, TRACE_VERSION, TurnEvent,
+    HostEvent, LearnedEvent, LedgerRole, Line, PartEvent, RunEvent, TRACE_VERSION, TurnEvent,
 };
 pub use options::{AgentOptions, CrewOptions, LearnedOptions, RunOptions, RunStart, Versions, WorkOptions};
 pub use peer::PeerKind;
-pub use read::LineKind;
+pub use read::TraceLineKind;
 pub use spec::{Spec, Tone, Weight};
 pub use waits::OpenWaits;

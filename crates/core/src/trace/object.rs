@@ -5,22 +5,22 @@
 //! beyond [`DEPTH_MAX`]). It takes nothing that serde refuses, and serde has the last word on what it
 //! leaves: so which lines count as damaged does not depend on it.
 
-/// How deep values may be nested. Each level is a bit of a word.
+/// The deepest nesting of values. Each level is a bit of a word.
 const DEPTH_MAX: u32 = 64;
 
 /// A value as it is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Written<'a> {
+pub(crate) struct WrittenValue<'a> {
     /// Its text.
     pub(crate) json: &'a str,
-    /// Whether something in it is escaped.
+    /// True if something in it is escaped.
     pub(crate) is_escaped: bool,
 }
 
 /// Hands every field of the object in `line` to `each`: its name and its value, as they are written. `None` if
 /// another reader must decide; what was handed out before is void then.
-pub(crate) fn fields<'a>(line: &'a str, mut each: impl FnMut(&'a str, Written<'a>)) -> Option<()> {
-    let mut at = Reader { text: line, bytes: line.as_bytes(), at: 0, is_escaped: false };
+pub(crate) fn fields<'a>(line: &'a str, mut each: impl FnMut(&'a str, WrittenValue<'a>)) -> Option<()> {
+    let mut at = ObjectReader { text: line, bytes: line.as_bytes(), at: 0, is_escaped: false };
     at.space();
     at.byte(b'{')?;
     at.space();
@@ -35,7 +35,7 @@ pub(crate) fn fields<'a>(line: &'a str, mut each: impl FnMut(&'a str, Written<'a
             at.byte(b':')?;
             at.space();
             let json = at.value()?;
-            each(&name[1..name.len() - 1], Written { json, is_escaped: at.is_escaped });
+            each(&name[1..name.len() - 1], WrittenValue { json, is_escaped: at.is_escaped });
             at.is_escaped = false;
             at.space();
             if at.byte(b',').is_some() {
@@ -50,15 +50,15 @@ pub(crate) fn fields<'a>(line: &'a str, mut each: impl FnMut(&'a str, Written<'a
     (at.at == line.len()).then_some(())
 }
 
-struct Reader<'a> {
+struct ObjectReader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// Whether anything was escaped since this was last reset.
+    /// True if anything was escaped since this was last reset.
     is_escaped: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ObjectReader<'a> {
     #[inline(always)]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
@@ -230,8 +230,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// How many bytes at the beginning of `bytes` may stand in a string as they are. Eight at a time: a byte is a
-/// quote, a backslash or a control character if subtracting borrows, after a comparison by exclusive or.
+/// Returns the number of bytes at the beginning of `bytes` that may stand in a string as they are. It reads eight at a
+/// time: a byte is a quote, a backslash or a control character if subtracting borrows, after a comparison by exclusive
+/// or.
 #[inline]
 fn plain_bytes(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -271,13 +272,13 @@ mod tests {
         Some(found)
     }
 
-    /// What serde says of the same line.
+    /// Reads the same line with serde.
     fn slow(line: &str) -> Option<Vec<(String, String)>> {
         struct Pairs(Vec<(String, String)>);
         impl<'de> serde::Deserialize<'de> for Pairs {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                struct Object;
-                impl<'de> serde::de::Visitor<'de> for Object {
+                struct PairsVisitor;
+                impl<'de> serde::de::Visitor<'de> for PairsVisitor {
                     type Value = Pairs;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str("an object")
@@ -290,7 +291,7 @@ mod tests {
                         Ok(Pairs(pairs))
                     }
                 }
-                from.deserialize_map(Object)
+                from.deserialize_map(PairsVisitor)
             }
         }
         serde_json::from_str::<Pairs>(line).ok().map(|pairs| pairs.0)

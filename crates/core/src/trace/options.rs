@@ -1,4 +1,4 @@
-//! What a run was begun with.
+//! The options that a run begins with.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct RunStart {
     pub brief_id: BriefId,
     /// The brief's project.
     pub project: String,
-    /// Where the brief came from, as it was given.
+    /// Path or address of the brief, as it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brief_path: Option<String>,
     /// The brief, whole.
@@ -30,13 +30,13 @@ pub struct RunStart {
     /// The tools that its agents are offered, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// What the run was told to do, after flags, environment, brief and configuration were combined.
+    /// The run's options, after flags, environment, brief and configuration were combined.
     pub options: RunOptions,
-    /// What decided.
+    /// The versions of the program and of its standing orders.
     pub versions: Versions,
 }
 
-/// What a run was told to do, after flags, environment, brief and configuration were combined.
+/// Options of a run, after flags, environment, brief and configuration were combined.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunOptions {
     /// The mode, where it is fixed.
@@ -50,51 +50,51 @@ pub struct RunOptions {
     /// Our own home, with journals, keys and profiles.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub runtime_home: String,
-    /// Whether `shell_exec` is switched off.
+    /// True if `shell_exec` is switched off.
     #[serde(default)]
     pub no_shell: bool,
-    /// How many steps a session may take before a person is asked.
+    /// Number of steps that a session may take before a person is asked.
     pub max_steps: u32,
-    /// Who takes the turns.
+    /// The agent that takes the turns.
     #[serde(flatten)]
     pub agent: AgentOptions,
-    /// Who takes the turns if the adapter can't, in this order.
+    /// The agents that take the turns if the adapter can't, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<AgentOptions>,
     /// The kind of the run, with what only that kind has.
     #[serde(flatten)]
     pub work: WorkOptions,
-    /// How long a question waits for its answer, in milliseconds; for ever if absent.
+    /// The time that a question waits for its answer, in milliseconds; without an end if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_within_ms: Option<u64>,
-    /// How long a provider that fails is waited for, in milliseconds, where the operator said so.
+    /// The time that a failing provider is waited for, in milliseconds, where the operator set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u64>,
-    /// Whether nobody sits at a terminal who could be asked.
+    /// True if no person sits at a terminal to be asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
-    /// What the run may use.
+    /// The limits of the run.
     #[serde(default, skip_serializing_if = "Budget::is_empty")]
     pub budget: Budget,
     /// The script of a scripted agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// What holds for a call that follows text from outside, where that is not the default.
+    /// The rule for calls that follow text from outside, where it is not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_untrusted: Option<AfterUntrusted>,
     /// Tools whose results count as text from outside, besides those that contact a host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untrusted_tools: Vec<String>,
-    /// Whether results are sent to agents as they are, without a fence.
+    /// True if results are sent to agents as they are, without a fence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_results: bool,
-    /// How many bytes of a tool's result are sent to an agent; all if absent, as in runs of earlier versions.
+    /// Number of bytes of a tool's result that are sent to an agent; all if absent, as in runs of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_bytes_max: Option<u64>,
     /// The guard hooks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<GuardHook>,
-    /// What the operator says programs do, in addition to the builtin table.
+    /// The operator's own entries about programs, in addition to the builtin table.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramEntry>,
     /// Rules about single commands that allow what can't be read or isn't known.
@@ -109,7 +109,7 @@ pub struct RunOptions {
     /// Detectors that are not at their default: name and sensitivity.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub detectors: BTreeMap<String, String>,
-    /// What the run takes from a learned profile, besides the sensitivities, which are among those above.
+    /// The values taken from a learned profile, besides the sensitivities, which are among `detectors`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned: Option<LearnedOptions>,
 }
@@ -120,7 +120,8 @@ pub struct RunOptions {
 pub enum WorkOptions {
     /// One agent on the whole brief.
     Session {
-        /// Roles that the operator defined and nobody plays: the brief on record names them, and is read with them.
+        /// Roles that the operator defined and that have no session: the brief on record names them, and is read with
+        /// them.
         defined: CustomRoles,
     },
     /// Several agents, by role.
@@ -227,21 +228,21 @@ impl From<WorkOptions> for WorkFields {
     }
 }
 
-/// What a run takes from a learned profile. It is on record once and for all: a profile that changes later changes
-/// nothing for a run that has begun.
+/// Values that a run takes from a learned profile. They are recorded once: a profile that changes later changes nothing
+/// for a run that has begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedOptions {
     /// The project whose profile it is.
     pub slug: String,
-    /// How many tools an agent alone may call in each phase.
+    /// Number of tools that an agent alone may call in each phase.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phase_calls: BTreeMap<PhaseName, u64>,
-    /// What a session of each role in a crew may use: calls of tools, and tokens.
+    /// Limits of a session of each role in a crew: calls of tools, and tokens.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<RoleName, Budget>,
 }
 
-/// What decided: recorded, so that a later reader knows whose rules these were.
+/// Versions that decided, recorded so that a later reader knows which rules applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {
     /// The program.
@@ -258,7 +259,7 @@ pub struct AgentOptions {
     /// The model, where it is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Where its API is, where that is not its own.
+    /// Address of its API, where that is not its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The tokens of its window, where they are known.
@@ -267,13 +268,13 @@ pub struct AgentOptions {
     /// The most tokens of one reply, where that is fixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens_max: Option<u32>,
-    /// How hard it is asked to think, where the operator said so.
+    /// The effort that it is asked to think with, where the operator set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
     /// The most tokens that it may think for in one reply, where the operator said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_tokens: Option<u32>,
-    /// What its tokens cost, where the operator or the provider's list says so.
+    /// Prices of its tokens, where the operator or the provider's list says them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
     /// The day of the list that the prices are from; absent if they are the operator's own. What is computed from
@@ -283,7 +284,7 @@ pub struct AgentOptions {
 }
 
 impl AgentOptions {
-    /// What a person calls it: the adapter, and the model if one is fixed.
+    /// Returns its name for a person: the adapter, and the model if one is fixed.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.model {
@@ -308,7 +309,7 @@ impl RunOptions {
         std::iter::once(self.agent.clone()).chain(self.fallback.iter().cloned()).chain(roles).collect()
     }
 
-    /// The place of a role's own agent; none if whoever plays the others plays it.
+    /// Returns the place of a role's own agent; `None` if it is played by the run's agent.
     #[must_use]
     pub fn place_of(&self, role: &RoleName) -> Option<usize> {
         let among = self.work.crew()?.role_agents.keys().position(|other| other == role)?;

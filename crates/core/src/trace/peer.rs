@@ -1,6 +1,6 @@
 //! The events that only OpenWar's traces have, by their names there, and what is said of each.
 //!
-//! What both programs record is described with our own events, in the families.
+//! Events that both programs record are described with our own, in the families.
 
 use super::event::named_types;
 use super::spec::{Spec, Weight, flag, joined, number, ok, plain, text};

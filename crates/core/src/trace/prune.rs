@@ -1,7 +1,7 @@
-//! Which ended runs are old enough, or too much, to be kept.
+//! Selects the ended runs that are too old, or too much, to be kept.
 //!
-//! In: what may be removed, with its age and size, and the contents that several may name. Out: which of it goes, and
-//! what that frees. What may be removed at all is for whoever knows the runs.
+//! In: the runs that may be removed, with their age and size, and the contents that several may name. Out: those of
+//! them to remove, and the bytes that this frees. The caller, who knows the runs, decides which may be removed at all.
 //!
 //! Begin with [`select`].
 
@@ -10,9 +10,9 @@ use jiff::Timestamp;
 /// Something that may be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prunable {
-    /// When it last changed.
+    /// Time of its last change.
     pub updated_at: Timestamp,
-    /// How many bytes are its alone.
+    /// Number of bytes that only this one needs.
     pub bytes: u64,
     /// The places of the contents that it names.
     pub contents: Vec<usize>,
@@ -20,19 +20,19 @@ pub struct Prunable {
 
 /// Something that several may name, and that goes with the last of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Content {
-    /// How long it is.
+pub struct SharedContent {
+    /// Its length in bytes.
     pub bytes: u64,
-    /// How many name it, whether they may be removed or not.
+    /// Number of those that name it, including those that may not be removed.
     pub named_by: u64,
 }
 
-/// What is too old, or too much.
+/// The limit of age or size that decides which go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// What last changed before this moment.
+    /// Those that last changed before this moment go.
     OlderThan(Timestamp),
-    /// What is more than so many bytes in all, the oldest first.
+    /// The oldest go, until no more than so many bytes are left in all.
     KeepBytes(u64),
 }
 
@@ -41,15 +41,15 @@ pub enum Limit {
 pub struct Goes {
     /// Its place.
     pub index: usize,
-    /// How many bytes are free once it is gone, those before it being gone.
+    /// Number of bytes that its removal frees, once those before it are gone.
     pub bytes: u64,
-    /// How many contents go with it.
+    /// Number of contents that go with it.
     pub contents: u64,
 }
 
 /// Those that go, the oldest first. `others` is how many bytes stay whatever is removed.
 #[must_use]
-pub fn select(all: &[Prunable], contents: &[Content], others: u64, limit: Limit) -> Vec<Goes> {
+pub fn select(all: &[Prunable], contents: &[SharedContent], others: u64, limit: Limit) -> Vec<Goes> {
     let mut oldest: Vec<usize> = (0..all.len()).collect();
     oldest.sort_by_key(|index| (all[*index].updated_at, *index));
     let own = all.iter().map(|one| one.bytes);
@@ -120,7 +120,7 @@ mod tests {
         all[1].contents = vec![0, 1];
         all[2].contents = vec![0];
         all[0].contents = vec![1];
-        let contents = [Content { bytes: 100, named_by: 2 }, Content { bytes: 1000, named_by: 3 }];
+        let contents = [SharedContent { bytes: 100, named_by: 2 }, SharedContent { bytes: 1000, named_by: 3 }];
         let goes = |bytes| select(&all, &contents, 0, Limit::KeepBytes(bytes));
         let (first, second) = (Goes { index: 1, bytes: 7, contents: 0 }, Goes { index: 2, bytes: 101, contents: 1 });
         assert_eq!(goes(1113), []);

@@ -1,14 +1,13 @@
-//! Reads the lines of a trace for those who look at runs: our journals, and the peer's traces of every
-//! version (no `seq`, `at` last), with the same accessors.
+//! Reads the lines of a trace for views: our journals, and the peer's traces of every version (no `seq`, `at` last),
+//! with the same accessors.
 //!
-//! In: lines with their numbers. Out: [`Trace`], in which every line of a known type has the fields of
-//! that type, rightly typed; all other damage is a list of line numbers. Unknown types are kept, unknown
-//! fields ignored. No sequence is checked here: a viewer shows what is there, whoever resumes a run asks
-//! whether it is whole.
+//! In: lines with their numbers. Out: [`Trace`], in which every line of a known type has the fields of that type,
+//! rightly typed; all other damage is a list of line numbers. Unknown types are kept, unknown fields ignored. No
+//! sequence is checked here: a view shows the lines that there are. A resume checks that they are whole.
 //!
-//! Values stay as the text they were read from until somebody asks for them, so that a line costs one
-//! pass and a value nested a million deep costs nothing. Begin with [`read_bytes`]; what each type must
-//! have stands with the events.
+//! Values stay as the text they were read from until they are asked for, so that a line costs one pass and a value
+//! nested a million deep costs nothing. Begin with [`read_bytes`]; the fields that each type must have stand with the
+//! events.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -35,13 +34,13 @@ pub struct Trace<'a> {
 }
 
 impl Trace<'_> {
-    /// Whether there is nothing in it, not even damage: the peer's meaning of a run without a trace.
+    /// Returns true if there is nothing in it, not even damage: the peer's meaning of a run without a trace.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty() && self.damaged.is_empty()
     }
 
-    /// Whether this is one of our journals; the peer's lines carry no `seq`.
+    /// Returns true if this is one of our journals; the peer's lines carry no `seq`.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.lines.iter().any(TraceLine::is_ours)
@@ -55,18 +54,18 @@ pub struct TraceLine<'a> {
     pub number: u64,
     /// Its place in the journal, from 0; absent in the peer's traces.
     pub seq: Option<u64>,
-    /// When it was recorded, as it was written.
+    /// Time of recording, as it was written.
     pub at: Option<Cow<'a, str>>,
     /// Its type.
-    pub kind: LineKind<'a>,
-    /// Where in the run it belongs; empty for the run itself.
+    pub kind: TraceLineKind<'a>,
+    /// The part of the run that it belongs to; empty for the run itself.
     pub part: Cow<'a, str>,
     /// All its fields, the ones above included.
     pub fields: Fields<'a>,
 }
 
 impl TraceLine<'_> {
-    /// Whether one of our drivers wrote it.
+    /// Returns true if one of our drivers wrote it.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.seq.is_some()
@@ -75,7 +74,7 @@ impl TraceLine<'_> {
 
 /// The type of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LineKind<'a> {
+pub enum TraceLineKind<'a> {
     /// One of our events; the peer may have it too.
     Known(EventKind),
     /// An event that only the peer has.
@@ -84,7 +83,7 @@ pub enum LineKind<'a> {
     Unknown(Cow<'a, str>),
 }
 
-impl<'a> LineKind<'a> {
+impl<'a> TraceLineKind<'a> {
     /// Returns the type of this name.
     #[must_use]
     pub fn named(name: Cow<'a, str>) -> Self {
@@ -125,19 +124,19 @@ impl<'a> LineKind<'a> {
     }
 }
 
-impl PartialEq<EventKind> for LineKind<'_> {
+impl PartialEq<EventKind> for TraceLineKind<'_> {
     fn eq(&self, kind: &EventKind) -> bool {
         self.known() == Some(*kind)
     }
 }
 
-impl PartialEq<PeerKind> for LineKind<'_> {
+impl PartialEq<PeerKind> for TraceLineKind<'_> {
     fn eq(&self, kind: &PeerKind) -> bool {
         matches!(self, Self::Peer(own) if own == kind)
     }
 }
 
-impl fmt::Display for LineKind<'_> {
+impl fmt::Display for TraceLineKind<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -189,7 +188,7 @@ impl<'a> Fields<'a> {
         self.number(name).unwrap_or(0)
     }
 
-    /// Whether the field is `true`.
+    /// Returns true if the field is `true`.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         self.json(name) == Some("true")
@@ -245,8 +244,8 @@ pub(super) fn text_of(json: &str) -> Option<Cow<'_, str>> {
     whole.or_else(|_| serde_json::from_str(&mend_surrogates(json))).ok().map(Cow::Owned)
 }
 
-/// The number that `json` is, rounded and not below 0; `None` if it is none or beyond what a peer's
-/// number can hold exactly.
+/// Returns the number in `json`, rounded and not below 0; `None` if it is no number, or beyond what a peer's number can
+/// hold exactly.
 pub(super) fn number_of(json: &str) -> Option<u64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     json.parse().ok().or_else(|| {
@@ -313,7 +312,7 @@ pub fn read_bytes(file: &[u8]) -> Trace<'_> {
     trace
 }
 
-/// Reads lines that somebody has split and numbered. Blank lines are nothing.
+/// Reads lines that are already split and numbered. Blank lines are skipped.
 #[must_use]
 pub fn read_lines<'a>(lines: impl IntoIterator<Item = (u64, &'a str)>) -> Trace<'a> {
     let mut trace = Trace::default();
@@ -340,7 +339,7 @@ impl<'a> Trace<'a> {
     }
 }
 
-/// What one line is.
+/// One line, as far as it can be read.
 #[derive(Debug)]
 pub enum Read<'a> {
     /// Nothing stands on it.
@@ -364,7 +363,7 @@ pub fn read_one(line: &str) -> Read<'_> {
         return if is_json { Read::Mistyped } else { Read::NotJson };
     };
     let Some(kind) = fields.text("type") else { return Read::Mistyped };
-    let kind = LineKind::named(kind);
+    let kind = TraceLineKind::named(kind);
     if !(hold(HEAD, &fields) && kind.spec().is_none_or(|spec| hold(spec.fields, &fields))) {
         return Read::Mistyped;
     }
@@ -380,12 +379,12 @@ pub fn read_one(line: &str) -> Read<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
+        struct FieldsVisitor;
 
         #[derive(Deserialize)]
         struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-        impl<'de> Visitor<'de> for Object {
+        impl<'de> Visitor<'de> for FieldsVisitor {
             type Value = Fields<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -402,7 +401,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
             }
         }
 
-        deserializer.deserialize_map(Object)
+        deserializer.deserialize_map(FieldsVisitor)
     }
 }
 

@@ -1,10 +1,10 @@
-//! Says of a journal whether it is what was written: nothing changed, missing, added or out of order.
+//! Checks that a journal is as it was written: nothing changed, missing, added or out of order.
 //!
-//! In: the events with the numbers of their lines, what reading found wrong with lines, and whether artifacts are
-//! still what their names say. Out: a [`Report`] with a verdict, and each finding with its line and what to do.
-//! Hashes are compared by whoever reads the file; what that means for the run is decided here.
+//! In: the events with the numbers of their lines, the damage that reading found in lines, and whether artifacts are
+//! still what their names say. Out: a [`JournalReport`] with a verdict, and each finding with its line and advice. The
+//! reader of the file compares hashes; the conclusion for the run is drawn here.
 //!
-//! Begin with [`Verifier`]. A trace of the peer has no chain: [`Report::of_peer`] says so.
+//! Begin with [`Verifier`]. A trace of the peer has no chain: [`JournalReport::of_peer`] says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,33 +14,33 @@ use super::read::Trace;
 use super::{Body, CallEvent, Event, RunEvent};
 use crate::words::{Key, What};
 
-/// What is known of a journal.
+/// The findings about a journal, and its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct JournalReport {
     /// The run.
     pub run: String,
     /// The answer in a word.
-    pub verdict: Verdict,
-    /// How many lines there are; a torn one is none.
+    pub verdict: JournalVerdict,
+    /// Number of lines, without a torn one.
     pub lines: u64,
     /// The number that the last line has; absent where lines have none.
     pub last_seq: Option<u64>,
     /// The short hash of the last line.
     pub last_hash: Option<String>,
-    /// What says how long it was.
+    /// The evidence for its length.
     pub length: Length,
-    /// Whether a process is writing it.
+    /// True if a process is writing it.
     pub driver_alive: bool,
-    /// How many contents it names that lie beside it.
+    /// Number of contents that it names and that lie beside it.
     pub artifacts: u64,
-    /// What was found, by line.
-    pub findings: Vec<Finding>,
+    /// The findings, by line.
+    pub findings: Vec<JournalFinding>,
 }
 
 /// The answer in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum JournalVerdict {
     /// Every line is what was written, as far as the chain reaches, and nothing that it names is gone.
     Whole,
     /// Something is not as it was written.
@@ -49,7 +49,7 @@ pub enum Verdict {
     Unprovable,
 }
 
-/// What says how long a journal was: a chain alone can't show that lines at its end are gone.
+/// The evidence for a journal's length: a chain alone can't show that lines at its end are gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Length {
@@ -63,21 +63,21 @@ pub enum Length {
 
 /// One thing that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct JournalFinding {
     /// The line, from 1; absent where it is about no line.
     pub line: Option<u64>,
     /// Its stable name.
     pub kind: FindingKind,
-    /// Whether the journal is not whole for it.
+    /// True if this makes the journal not whole.
     pub is_fault: bool,
-    /// What.
+    /// Description of the finding.
     pub what: String,
-    /// What to do, where something can be done.
+    /// Advice, where something can be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// What can be found.
+/// The kinds of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -115,32 +115,32 @@ pub enum FindingKind {
     ArtifactChanged,
 }
 
-/// What reading a journal found, besides its events.
+/// Facts found by reading a journal, besides its events.
 #[derive(Debug, Clone, Default)]
-pub struct Facts {
-    /// How many whole lines there are.
+pub struct VerifierFacts {
+    /// Number of whole lines.
     pub lines: u64,
     /// The number of the last line.
     pub last_seq: Option<u64>,
     /// The short hash of the last line.
     pub last_hash: Option<String>,
-    /// What is wrong with lines: number, what, why.
+    /// Damaged lines: number, kind of damage, description.
     pub damaged: Vec<(u64, FindingKind, String)>,
     /// Lines of unknown types.
     pub unknown: Vec<(u64, String)>,
-    /// How many bytes of a line stand behind the last whole one.
+    /// Number of bytes of an unfinished line behind the last whole one.
     pub torn_bytes: u64,
-    /// Whether the last line lacks its line feed.
+    /// True if the last line lacks its line feed.
     pub is_unterminated: bool,
-    /// Whether somebody says how far the journal was written.
+    /// True if a lease or a manifest says how far the journal was written.
     pub is_sealed: bool,
-    /// Whether the machine was started anew since that was said: what was not flushed may be lost.
+    /// True if the machine was started anew since that was said: lines that were not flushed may be lost.
     pub is_rebooted: bool,
-    /// Whether a process is writing it now.
+    /// True if a process is writing it now.
     pub driver_alive: bool,
 }
 
-/// Whether a content is where it was kept.
+/// The state of a content, compared with its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Artifact {
     /// It is, and is what its name says.
@@ -198,11 +198,12 @@ impl Verifier {
         self.artifacts.iter().map(|(hash, line)| (hash.as_str(), *line))
     }
 
-    /// What is known of the journal of `run`. `artifact` says what is left of a content by its hash.
-    pub fn report(self, run: &str, facts: Facts, mut artifact: impl FnMut(&str) -> Artifact) -> Report {
-        let mut findings: Vec<Finding> = facts.damaged.iter().map(|damage| damaged(run, damage, &facts)).collect();
+    /// Returns the findings about the journal of `run`. `artifact` returns the state of a content by its hash.
+    pub fn report(self, run: &str, facts: VerifierFacts, mut artifact: impl FnMut(&str) -> Artifact) -> JournalReport {
+        let mut findings: Vec<JournalFinding> =
+            facts.damaged.iter().map(|damage| damaged(run, damage, &facts)).collect();
         findings.extend(self.accepted.iter().map(|line| {
-            Finding {
+            JournalFinding {
                 line: Some(*line),
                 kind: FindingKind::AcceptedDamage,
                 is_fault: true,
@@ -211,7 +212,7 @@ impl Verifier {
                 next: None,
             }
         }));
-        findings.extend(facts.unknown.iter().map(|(line, kind)| Finding {
+        findings.extend(facts.unknown.iter().map(|(line, kind)| JournalFinding {
             line: Some(*line),
             kind: FindingKind::UnknownType,
             is_fault: false,
@@ -223,10 +224,10 @@ impl Verifier {
         let is_read_whole = facts.damaged.is_empty() && self.accepted.is_empty() && facts.unknown.is_empty();
         findings.extend(self.open.iter().map(|(key, line)| {
             let finding = no_outcome(run, key, *line, self.ended.is_some(), &facts);
-            Finding { is_fault: finding.is_fault && is_read_whole, ..finding }
+            JournalFinding { is_fault: finding.is_fault && is_read_whole, ..finding }
         }));
         if is_read_whole {
-            findings.extend(self.orphans.iter().map(|(line, key)| Finding {
+            findings.extend(self.orphans.iter().map(|(line, key)| JournalFinding {
                 line: Some(*line),
                 kind: FindingKind::NoIntent,
                 is_fault: true,
@@ -234,14 +235,14 @@ impl Verifier {
                 next: None,
             }));
         }
-        findings.extend(self.after_end.map(|line| Finding {
+        findings.extend(self.after_end.map(|line| JournalFinding {
             line: Some(line),
             kind: FindingKind::AfterEnd,
             is_fault: true,
             what: "it comes after the run's end, after which nothing is written".to_owned(),
             next: None,
         }));
-        findings.extend(self.run.as_ref().filter(|(_, its)| its != run).map(|(line, its)| Finding {
+        findings.extend(self.run.as_ref().filter(|(_, its)| its != run).map(|(line, its)| JournalFinding {
             line: Some(*line),
             kind: FindingKind::AnotherRun,
             is_fault: true,
@@ -253,9 +254,9 @@ impl Verifier {
         }
         findings.sort_by_key(|finding| (finding.line.unwrap_or(u64::MAX), finding.kind));
         let is_whole = !findings.iter().any(|finding| finding.is_fault);
-        Report {
+        JournalReport {
             run: run.to_owned(),
-            verdict: if is_whole { Verdict::Whole } else { Verdict::NotWhole },
+            verdict: if is_whole { JournalVerdict::Whole } else { JournalVerdict::NotWhole },
             lines: facts.lines,
             last_seq: facts.last_seq,
             last_hash: facts.last_hash,
@@ -271,21 +272,21 @@ impl Verifier {
     }
 }
 
-impl Report {
-    /// What is known of a trace of the peer: whether its lines can be read, and nothing else.
+impl JournalReport {
+    /// Returns the findings about a trace of the peer: they say only whether its lines can be read.
     #[must_use]
     pub fn of_peer(name: &str, trace: &Trace<'_>) -> Self {
-        let findings = trace.damaged.iter().map(|line| Finding {
+        let findings = trace.damaged.iter().map(|line| JournalFinding {
             line: Some(*line),
             kind: FindingKind::Unreadable,
             is_fault: true,
             what: "it can't be read as an event".to_owned(),
             next: None,
         });
-        let findings: Vec<Finding> = findings.collect();
+        let findings: Vec<JournalFinding> = findings.collect();
         Self {
             run: name.to_owned(),
-            verdict: if findings.is_empty() { Verdict::Unprovable } else { Verdict::NotWhole },
+            verdict: if findings.is_empty() { JournalVerdict::Unprovable } else { JournalVerdict::NotWhole },
             lines: (trace.lines.len() + trace.damaged.len()) as u64,
             last_seq: None,
             last_hash: None,
@@ -297,14 +298,14 @@ impl Report {
     }
 }
 
-fn damaged(run: &str, (line, kind, why): &(u64, FindingKind, String), facts: &Facts) -> Finding {
+fn damaged(run: &str, (line, kind, why): &(u64, FindingKind, String), facts: &VerifierFacts) -> JournalFinding {
     let rebooted = match kind {
         FindingKind::LinesMissing if facts.is_rebooted => {
             "; the machine was started anew since, so that what was not flushed may be lost"
         }
         _ => "",
     };
-    Finding {
+    JournalFinding {
         line: Some(*line),
         kind: *kind,
         is_fault: true,
@@ -316,10 +317,10 @@ fn damaged(run: &str, (line, kind, why): &(u64, FindingKind, String), facts: &Fa
     }
 }
 
-fn tail(run: &str, facts: &Facts) -> Option<Finding> {
+fn tail(run: &str, facts: &VerifierFacts) -> Option<JournalFinding> {
     let line = Some(facts.lines + 1);
     if facts.torn_bytes > 0 {
-        return Some(Finding {
+        return Some(JournalFinding {
             line,
             kind: FindingKind::TornTail,
             // Whoever writes it may be in the middle of a line.
@@ -331,7 +332,7 @@ fn tail(run: &str, facts: &Facts) -> Option<Finding> {
             }),
         });
     }
-    facts.is_unterminated.then(|| Finding {
+    facts.is_unterminated.then(|| JournalFinding {
         line: Some(facts.lines),
         kind: FindingKind::NoLineFeed,
         is_fault: false,
@@ -340,7 +341,7 @@ fn tail(run: &str, facts: &Facts) -> Option<Finding> {
     })
 }
 
-fn no_outcome(run: &str, key: &Key, line: u64, has_ended: bool, facts: &Facts) -> Finding {
+fn no_outcome(run: &str, key: &Key, line: u64, has_ended: bool, facts: &VerifierFacts) -> JournalFinding {
     let why = if has_ended {
         "although the run has ended: what came of it is not known"
     } else if facts.driver_alive {
@@ -349,7 +350,7 @@ fn no_outcome(run: &str, key: &Key, line: u64, has_ended: bool, facts: &Facts) -
         "yet: it waits, or its driver was killed"
     };
     let resumes = !has_ended && !facts.driver_alive && key.slot.what != What::Ask;
-    Finding {
+    JournalFinding {
         line: Some(line),
         kind: FindingKind::NoOutcome,
         is_fault: has_ended,
@@ -358,7 +359,7 @@ fn no_outcome(run: &str, key: &Key, line: u64, has_ended: bool, facts: &Facts) -
     }
 }
 
-fn lost(hash: &str, line: u64, artifact: Artifact) -> Option<Finding> {
+fn lost(hash: &str, line: u64, artifact: Artifact) -> Option<JournalFinding> {
     let (kind, is_fault, what, next) = match artifact {
         Artifact::Whole => return None,
         Artifact::Missing => (
@@ -378,7 +379,7 @@ fn lost(hash: &str, line: u64, artifact: Artifact) -> Option<Finding> {
             (FindingKind::ArtifactMissing, false, what, None)
         }
     };
-    Some(Finding { line: Some(line), kind, is_fault, what, next })
+    Some(JournalFinding { line: Some(line), kind, is_fault, what, next })
 }
 
 fn what(key: &Key) -> &'static str {
@@ -418,12 +419,18 @@ mod tests {
     const END: &str = r#""type":"run_end","outcome":"completed""#;
 
     #[track_caller]
-    fn check(lines: &[&str], facts: Facts, artifact: Artifact, verdict: Verdict, found: &[(u64, FindingKind, bool)]) {
+    fn check(
+        lines: &[&str],
+        facts: VerifierFacts,
+        artifact: Artifact,
+        verdict: JournalVerdict,
+        found: &[(u64, FindingKind, bool)],
+    ) {
         let mut verifier = Verifier::default();
         for (line, event) in (1..).zip(events(lines)) {
             verifier.event(line, &event);
         }
-        let report = verifier.report("r", Facts { lines: lines.len() as u64, ..facts }, |_| artifact);
+        let report = verifier.report("r", VerifierFacts { lines: lines.len() as u64, ..facts }, |_| artifact);
         let kinds: Vec<_> = report.findings.iter().map(|f| (f.line.unwrap_or(0), f.kind, f.is_fault)).collect();
         assert_eq!((report.verdict, kinds.as_slice()), (verdict, found), "{:?}", report.findings);
     }
@@ -431,27 +438,28 @@ mod tests {
     #[test]
     fn what_began_has_one_outcome_and_what_is_named_is_there() {
         use FindingKind::{AfterEnd, ArtifactChanged, ArtifactMissing, NoIntent, NoOutcome, TornTail};
-        let none = Facts::default;
-        check(&[CALL, RESULT, END], none(), Artifact::Whole, Verdict::Whole, &[]);
-        check(&[CALL, RESULT], none(), Artifact::LeftOut, Verdict::Whole, &[(2, ArtifactMissing, false)]);
-        check(&[CALL, RESULT], none(), Artifact::Missing, Verdict::NotWhole, &[(2, ArtifactMissing, true)]);
-        check(&[CALL, RESULT], none(), Artifact::Changed, Verdict::NotWhole, &[(2, ArtifactChanged, true)]);
-        check(&[CALL], none(), Artifact::Whole, Verdict::Whole, &[(1, NoOutcome, false)]);
-        check(&[CALL, END], none(), Artifact::Whole, Verdict::NotWhole, &[(1, NoOutcome, true)]);
-        check(&[RESULT], none(), Artifact::Whole, Verdict::NotWhole, &[(1, NoIntent, true)]);
-        check(&[CALL, RESULT, RESULT], none(), Artifact::Whole, Verdict::NotWhole, &[(3, NoIntent, true)]);
-        check(&[END, CALL, RESULT], none(), Artifact::Whole, Verdict::NotWhole, &[(2, AfterEnd, true)]);
-        let torn = || Facts { torn_bytes: 7, ..Facts::default() };
-        check(&[END], torn(), Artifact::Whole, Verdict::NotWhole, &[(2, TornTail, true)]);
-        let written = Facts { driver_alive: true, ..torn() };
-        check(&[CALL, RESULT], written, Artifact::Whole, Verdict::Whole, &[(3, TornTail, false)]);
+        let none = VerifierFacts::default;
+        check(&[CALL, RESULT, END], none(), Artifact::Whole, JournalVerdict::Whole, &[]);
+        check(&[CALL, RESULT], none(), Artifact::LeftOut, JournalVerdict::Whole, &[(2, ArtifactMissing, false)]);
+        check(&[CALL, RESULT], none(), Artifact::Missing, JournalVerdict::NotWhole, &[(2, ArtifactMissing, true)]);
+        check(&[CALL, RESULT], none(), Artifact::Changed, JournalVerdict::NotWhole, &[(2, ArtifactChanged, true)]);
+        check(&[CALL], none(), Artifact::Whole, JournalVerdict::Whole, &[(1, NoOutcome, false)]);
+        check(&[CALL, END], none(), Artifact::Whole, JournalVerdict::NotWhole, &[(1, NoOutcome, true)]);
+        check(&[RESULT], none(), Artifact::Whole, JournalVerdict::NotWhole, &[(1, NoIntent, true)]);
+        check(&[CALL, RESULT, RESULT], none(), Artifact::Whole, JournalVerdict::NotWhole, &[(3, NoIntent, true)]);
+        check(&[END, CALL, RESULT], none(), Artifact::Whole, JournalVerdict::NotWhole, &[(2, AfterEnd, true)]);
+        let torn = || VerifierFacts { torn_bytes: 7, ..VerifierFacts::default() };
+        check(&[END], torn(), Artifact::Whole, JournalVerdict::NotWhole, &[(2, TornTail, true)]);
+        let written = VerifierFacts { driver_alive: true, ..torn() };
+        check(&[CALL, RESULT], written, Artifact::Whole, JournalVerdict::Whole, &[(3, TornTail, false)]);
     }
 
     #[test]
     fn an_outcome_whose_intent_may_be_on_a_damaged_line_is_not_held_against_it() {
-        let facts = Facts { damaged: vec![(1, FindingKind::Unreadable, "x".to_owned())], ..Facts::default() };
+        let facts =
+            VerifierFacts { damaged: vec![(1, FindingKind::Unreadable, "x".to_owned())], ..VerifierFacts::default() };
         let damaged = (1, FindingKind::Unreadable, true);
-        check(&[RESULT], facts, Artifact::Whole, Verdict::NotWhole, &[damaged]);
+        check(&[RESULT], facts, Artifact::Whole, JournalVerdict::NotWhole, &[damaged]);
     }
 
     #[test]
@@ -459,7 +467,7 @@ mod tests {
         let length = |lines: &[&str], is_sealed| {
             let mut verifier = Verifier::default();
             events(lines).iter().for_each(|event| verifier.event(1, event));
-            verifier.report("r", Facts { is_sealed, ..Facts::default() }, |_| Artifact::Whole).length
+            verifier.report("r", VerifierFacts { is_sealed, ..VerifierFacts::default() }, |_| Artifact::Whole).length
         };
         assert_eq!(length(&[CALL], false), Length::Unknown);
         assert_eq!(length(&[CALL, RESULT, END], false), Length::Ended);
@@ -469,9 +477,9 @@ mod tests {
     #[test]
     fn a_trace_of_the_peer_proves_nothing() {
         let line = r#"{"type":"phase_enter","phase":"execute","at":"2026-01-02T03:04:05.678Z"}"#;
-        let report = Report::of_peer("p", &read_lines([(1, line)]));
-        assert_eq!((report.verdict, report.lines), (Verdict::Unprovable, 1));
-        let report = Report::of_peer("p", &read_lines([(1, line), (2, "{")]));
-        assert_eq!((report.verdict, report.findings[0].line), (Verdict::NotWhole, Some(2)));
+        let report = JournalReport::of_peer("p", &read_lines([(1, line)]));
+        assert_eq!((report.verdict, report.lines), (JournalVerdict::Unprovable, 1));
+        let report = JournalReport::of_peer("p", &read_lines([(1, line), (2, "{")]));
+        assert_eq!((report.verdict, report.findings[0].line), (JournalVerdict::NotWhole, Some(2)));
     }
 }

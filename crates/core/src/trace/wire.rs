@@ -1,9 +1,8 @@
 //! One event as one line: fixed key order (`seq`, `at`, `type`, `part`, the event's own, `prev` last),
 //! no spaces, so that a reader may search bytes first and parse only what it needs.
 //!
-//! In: events, or lines. Out: lines, or events. `prev` is the short hash of the line before as it was
-//! written, so that a gap or a change shows; this module writes and reads it, whoever keeps a journal
-//! compares it.
+//! In: events, or lines. Out: lines, or events. `prev` is the short hash of the line before as it was written, so that
+//! a gap or a change shows; this module writes and reads it, the journal's keeper compares it.
 //!
 //! Begin with [`encode`] and [`decode`].
 
@@ -16,7 +15,7 @@ use thiserror::Error;
 
 use super::event::{Body, Event, EventKind, Line};
 
-/// How many hexadecimal digits of a line's hash the next line carries.
+/// Number of hexadecimal digits of a line's hash that the next line carries.
 pub const PREV_CHARS: usize = 16;
 
 /// The short hash of a line as it was written, without its line feed.
@@ -60,18 +59,18 @@ pub fn encode(event: &Event, prev: Option<&str>) -> String {
     line
 }
 
-/// What every line has, whatever its type.
+/// The fields that every line has, whatever its type.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Head<'a> {
+pub struct LineHead<'a> {
     /// Its place in the journal; absent in the peer's traces.
     pub seq: Option<u64>,
-    /// When it was recorded.
+    /// Time of recording.
     #[serde(borrow)]
     pub at: Option<Cow<'a, str>>,
-    /// What it is.
+    /// The event's type.
     #[serde(borrow, rename = "type")]
     pub kind: Cow<'a, str>,
-    /// Where in the run it belongs.
+    /// The part of the run that it belongs to.
     #[serde(borrow)]
     pub part: Option<Cow<'a, str>>,
     /// The short hash of the line before.
@@ -79,7 +78,7 @@ pub struct Head<'a> {
     pub prev: Option<Cow<'a, str>>,
 }
 
-/// Why a line is damaged.
+/// The reason why a line is damaged.
 #[derive(Debug, Error)]
 pub enum BadLine {
     /// It is not a JSON object with a type.
@@ -88,7 +87,7 @@ pub enum BadLine {
     /// It has no number, or no time that can be read.
     #[error("`{field}` is missing or can't be read")]
     BadHead {
-        /// Which.
+        /// The name of the field.
         field: &'static str,
     },
     /// Its type is known, but its fields are not what that type has.
@@ -96,17 +95,17 @@ pub enum BadLine {
     BadFields {
         /// The type.
         kind: String,
-        /// What is wrong.
+        /// The error of the reader.
         source: serde_json::Error,
     },
 }
 
-/// What every line has, read from `line`.
+/// Reads the fields that every line has from `line`.
 ///
 /// # Errors
 ///
 /// [`BadLine::NotAnEvent`] if it is not a JSON object with a `type`.
-pub fn head(line: &str) -> Result<Head<'_>, BadLine> {
+pub fn head(line: &str) -> Result<LineHead<'_>, BadLine> {
     serde_json::from_str(line).map_err(BadLine::NotAnEvent)
 }
 
@@ -121,7 +120,7 @@ pub fn decode(line: &str) -> Result<Line, BadLine> {
             (Some(seq), Some(Cow::Borrowed(at)), Cow::Borrowed(kind), part.into())
         }
         None => {
-            let Head { seq, at, kind, part, .. } = head(line)?;
+            let LineHead { seq, at, kind, part, .. } = head(line)?;
             (seq, at, kind, part.unwrap_or_default())
         }
     };
@@ -138,7 +137,7 @@ pub fn decode(line: &str) -> Result<Line, BadLine> {
     })
 }
 
-/// How every line of ours begins.
+/// The beginning of every line of ours.
 struct Beginning<'a> {
     seq: u64,
     at: &'a str,
@@ -211,17 +210,17 @@ impl<'de> Deserializer<'de> for TypedLine<'de> {
 
 impl<'de> EnumAccess<'de> for TypedLine<'de> {
     type Error = serde_json::Error;
-    type Variant = Fields<'de>;
+    type Variant = VariantFields<'de>;
 
-    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Fields<'de>), Self::Error> {
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, VariantFields<'de>), Self::Error> {
         let variant = seed.deserialize(StrDeserializer::<serde_json::Error>::new(self.kind.as_str()))?;
-        Ok((variant, Fields(self.line)))
+        Ok((variant, VariantFields(self.line)))
     }
 }
 
-struct Fields<'a>(&'a str);
+struct VariantFields<'a>(&'a str);
 
-impl<'de> VariantAccess<'de> for Fields<'de> {
+impl<'de> VariantAccess<'de> for VariantFields<'de> {
     type Error = serde_json::Error;
 
     fn unit_variant(self) -> Result<(), Self::Error> {
@@ -245,7 +244,7 @@ impl<'de> VariantAccess<'de> for Fields<'de> {
 mod tests {
     use super::*;
     use crate::trace::{CallEvent, PartEvent};
-    use crate::words::{Effect, PhaseName};
+    use crate::words::{InterruptedEffect, PhaseName};
 
     fn event(body: Body) -> Event {
         Event {
@@ -271,7 +270,10 @@ mod tests {
             r#"{"seq":7,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","part":"session","phase":"intake","prev":"00ff"}"#,
         );
         check(
-            Body::Call(CallEvent::Interrupted { slot: "call/3.1".parse().expect("a slot"), effect: Effect::Unknown }),
+            Body::Call(CallEvent::Interrupted {
+                slot: "call/3.1".parse().expect("a slot"),
+                effect: InterruptedEffect::Unknown,
+            }),
             r#"{"seq":7,"at":"2026-01-02T03:04:05.678Z","type":"interrupted","part":"session","slot":"call/3.1","effect":"unknown","prev":"00ff"}"#,
         );
     }

@@ -1,4 +1,4 @@
-//! Which adapters there are, and whether they are ready.
+//! The adapters, and whether they are ready.
 
 use serde::Serialize;
 
@@ -10,21 +10,21 @@ use crate::words::price::{Prices, price_text};
 pub struct AdapterRow {
     /// The word for it in a brief.
     pub id: String,
-    /// What a person calls it.
+    /// Its name for a person.
     pub name: String,
-    /// Whether it could take a turn, as far as that can be told without asking its API.
+    /// True if it could take a turn, as far as that can be told without asking its API.
     pub ready: bool,
-    /// What it lacks; absent if it is ready.
+    /// The thing that it lacks; absent if it is ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_not: Option<String>,
-    /// Where its key comes from; absent if it has none.
+    /// Source of its key; absent if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_from: Option<String>,
-    /// The model that it would use; absent if nobody names one.
+    /// The model that it would use; absent if it has no fixed one.
     pub model: Option<String>,
     /// `free` or `paid`.
     pub tier: String,
-    /// How many tokens the model takes in; absent if unknown.
+    /// Number of tokens that the model takes in; absent if unknown.
     pub window: Option<u64>,
     /// The prices that are known, in dollars for a million tokens.
     pub prices: DollarPrices,
@@ -34,9 +34,9 @@ pub struct AdapterRow {
     /// The most tokens of one reply; absent if it has no model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens_max: Option<u32>,
-    /// Where its API is; absent if it has none.
+    /// Address of its API; absent if it has none.
     pub base_url: Option<String>,
-    /// Whether that is another place than the adapter's own.
+    /// True if that is another address than the adapter's own.
     pub has_other_base_url: bool,
 }
 

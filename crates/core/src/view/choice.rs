@@ -1,18 +1,18 @@
-//! Which view is shown when several are asked for.
+//! Chooses the view that is shown when several are asked for.
 
 use serde::Serialize;
 
 /// A view that `inspect` can be asked for, in the order in which one wins over another (the peer's).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum View {
+pub enum InspectView {
     /// The events, one line each.
     Trace,
     /// The phases and how long they lasted.
     Timing,
     /// Tokens by role.
     Cost,
-    /// How often each detector fired.
+    /// The number of times that each detector fired.
     Detectors,
     /// The tool calls.
     Tools,
@@ -20,13 +20,13 @@ pub enum View {
     Mcp,
     /// The history of the run's project.
     History,
-    /// What the run took from its project's learned profile.
+    /// The values that the run took from its project's learned profile.
     Learned,
     /// The grants, and what became of them.
     Permissions,
 }
 
-impl View {
+impl InspectView {
     /// The one that is shown of those that were `asked` for; none if none was.
     #[must_use]
     pub fn first_of(asked: &[Self]) -> Option<Self> {

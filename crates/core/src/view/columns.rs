@@ -8,16 +8,16 @@ use crate::words::visible::visible_line;
 /// pad every row of its table to that length. Longer than any value that it is made for.
 const CELL_UNITS_MAX: usize = 200;
 
-/// A table with what stands around it, for who sets it as text or on a page.
+/// A table with its title and notes, to be set as text or on a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sheet {
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
     /// The names of its columns.
     pub head: Vec<&'static str>,
     /// Its rows, each with a cell for every column.
     pub rows: Vec<Vec<String>>,
-    /// What is said below it, a line each.
+    /// The notes below it, one line each.
     pub below: Vec<String>,
 }
 

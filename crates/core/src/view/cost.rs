@@ -1,12 +1,12 @@
 //! Tokens, time and dollars, by role and by session.
 //!
-//! The peer's roles are those of its `role_invoke`; ours are the last segment of the part that a turn
-//! belongs to, without its attempt. What a provider does not say is unknown, never zero: a turn whose tokens or
-//! price nobody knows is in no sum of dollars, and the sum says so.
+//! The peer's roles are those of its `role_invoke`; ours are the last segment of the part that a turn belongs to,
+//! without its attempt. A number that a provider doesn't give is unknown, never zero: a turn whose tokens or price are
+//! unknown is in no sum of dollars, and the sum says so.
 //!
 //! Begin with [`of`].
 
-use crate::trace::{EventKind, LineKind, PeerKind};
+use crate::trace::{EventKind, PeerKind, TraceLineKind};
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
@@ -18,18 +18,18 @@ use crate::trace::read::{Fields, Trace, TraceLine};
 use crate::words::price::Prices;
 use crate::words::{Usage, price};
 
-/// What a token costs.
+/// The price of a token.
 #[derive(Debug, Clone, Copy)]
 pub enum Pricing<'a> {
-    /// Nobody says.
+    /// No price is known.
     Unknown,
     /// Every token the same: so many dollars for a thousand of them.
     PerThousand(f64),
-    /// What was configured when the run began, else what is now, by the id of an adapter.
+    /// The prices that were configured when the run began, else those of now, by the id of an adapter.
     Configured(&'a BTreeMap<String, Prices>),
 }
 
-/// What a run took.
+/// The tokens, time and money of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cost {
     /// The lines that can't be read.
@@ -50,7 +50,7 @@ pub struct Cost {
 pub struct RoleCost {
     /// Its name.
     pub role: String,
-    /// What it took.
+    /// Its tokens, time and money.
     #[serde(flatten)]
     pub spent: Spent,
 }
@@ -60,25 +60,25 @@ pub struct RoleCost {
 pub struct SessionCost {
     /// The part of the run that it lives in; empty for the run itself.
     pub part: String,
-    /// What it took.
+    /// Its tokens, time and money.
     #[serde(flatten)]
     pub spent: Spent,
 }
 
-/// What some turns took.
+/// The tokens, time and money of some turns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spent {
-    /// How many turns.
+    /// Number of turns.
     pub invocations: u64,
     /// The tokens that went in, those of a cache included.
     pub tokens_in: u64,
     /// The tokens that came out.
     pub tokens_out: u64,
-    /// Where the numbers of tokens come from.
+    /// Source of the numbers of tokens.
     pub source: TokenSource,
-    /// How long the turns took, in milliseconds.
+    /// Duration of the turns, in milliseconds.
     pub duration_ms: u64,
-    /// What the tokens cost, in dollars; absent if that is known of no turn.
+    /// Cost of the tokens, in dollars; absent if that is known of no turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated_dollars: Option<f64>,
     /// The same by these prices, in nano-dollars.
@@ -88,8 +88,8 @@ pub struct Spent {
     /// operator's own. What rests on a list is an estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices_listed: Option<String>,
-    /// How many of the turns are in no sum of dollars, since their tokens or their price are not known; absent
-    /// if none is, or there is no such sum.
+    /// Number of turns that are in no sum of dollars, since their tokens or their price are not known; absent if there
+    /// is no such turn, or no such sum.
     #[serde(skip_serializing_if = "is_zero")]
     pub turns_without_cost: u64,
     /// The tokens of the turns whose tokens are known.
@@ -104,7 +104,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Where a number of tokens comes from.
+/// The source of a number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenSource {
@@ -114,7 +114,7 @@ pub enum TokenSource {
     Estimated,
     /// Several of these.
     Mixed,
-    /// Nobody said: the number counts nothing.
+    /// Not known: the number counts nothing.
     Unknown,
 }
 
@@ -132,7 +132,7 @@ impl TokenSource {
 }
 
 impl Cost {
-    /// All of it in short: dollars, or tokens where no price is known, or a dash if nobody counted.
+    /// Returns all of it in short: dollars, or tokens where no price is known, or a dash if nothing was counted.
     #[must_use]
     pub fn in_short(&self) -> String {
         if let Some(total) = &self.total {
@@ -147,7 +147,7 @@ impl Cost {
     }
 }
 
-/// What each role and each session took in `trace`, priced as `pricing` says.
+/// Returns the tokens, time and money of each role and each session in `trace`, priced as `pricing` says.
 #[must_use]
 pub fn of(trace: &Trace<'_>, pricing: Pricing<'_>) -> Cost {
     let mut roles: IndexMap<String, Spent> = IndexMap::new();
@@ -194,21 +194,21 @@ pub fn of(trace: &Trace<'_>, pricing: Pricing<'_>) -> Cost {
 }
 
 /// One turn.
-struct Turn {
+struct TurnUsage {
     role: String,
     part: String,
     tokens_in: u64,
     tokens_out: u64,
     source: TokenSource,
     duration_ms: u64,
-    /// What our own journals say; absent in the peer's, and where the provider said nothing.
+    /// Tokens as our own journals have them; absent in the peer's, and where the provider said nothing.
     usage: Option<Usage>,
-    /// Whether both numbers of tokens are known.
+    /// True if both numbers of tokens are known.
     is_counted: bool,
 }
 
-impl Turn {
-    fn spent(&self, pricing: Pricing<'_>, agent: Option<&Agent>) -> Spent {
+impl TurnUsage {
+    fn spent(&self, pricing: Pricing<'_>, agent: Option<&AskedAgent>) -> Spent {
         let mut prices_listed = None;
         let nano_dollars = match pricing {
             Pricing::Configured(today) => agent.and_then(|agent| {
@@ -296,21 +296,21 @@ impl Spent {
     }
 }
 
-/// One turn, priced as it was when it was taken, for whoever adds up many runs.
+/// One turn, priced as it was when it was taken, for sums over many runs.
 pub(crate) struct PricedTurn {
     /// The tokens that went in, those of a cache included.
     pub(crate) tokens_in: u64,
     /// The tokens that came out.
     pub(crate) tokens_out: u64,
-    /// What it cost, in nano-dollars, if tokens and prices are on record.
+    /// Its cost in nano-dollars, if tokens and prices are on record.
     pub(crate) nano_dollars: Option<u64>,
-    /// Whether that rests on a list of prices.
+    /// True if that rests on a list of prices.
     pub(crate) is_by_list: bool,
-    /// Whether anybody counted its tokens.
+    /// True if its tokens were counted.
     pub(crate) is_counted: bool,
 }
 
-/// The turn that a line tells of, priced by what the run was begun with; `None` if it is none.
+/// Returns the turn on a line, priced by the options that the run began with; `None` if the line is no turn.
 pub(crate) fn turn(line: &TraceLine<'_>, askers: &Askers) -> Option<PricedTurn> {
     let turn = turn_of(line)?;
     let is_counted = turn.is_counted;
@@ -319,18 +319,18 @@ pub(crate) fn turn(line: &TraceLine<'_>, askers: &Askers) -> Option<PricedTurn> 
     Some(PricedTurn { tokens_in, tokens_out, nano_dollars, is_by_list: prices_listed.is_some(), is_counted })
 }
 
-/// Who was asked for turns, as far as the lines so far say.
+/// The agents that were asked for turns, as far as the lines so far say.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Askers {
     /// The agents of the run, by their place in its options.
-    agents: Vec<Agent>,
+    agents: Vec<AskedAgent>,
     /// The place of the agent that was asked last, by part.
     last: BTreeMap<String, usize>,
 }
 
 /// One agent of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Agent {
+struct AskedAgent {
     adapter: String,
     /// Its prices when the run was begun.
     prices: Option<Prices>,
@@ -342,7 +342,7 @@ struct Agent {
 impl Askers {
     pub(crate) fn see(&mut self, line: &TraceLine<'_>) {
         match &line.kind {
-            LineKind::Known(EventKind::RunStart | EventKind::RunResume) => {
+            TraceLineKind::Known(EventKind::RunStart | EventKind::RunResume) => {
                 let options = line.fields.object("options");
                 if options.text("adapter").is_some() {
                     // In the order in which a request names them: the run's, those to fall back on, those of roles.
@@ -350,7 +350,7 @@ impl Askers {
                     self.agents = std::iter::once(&options).chain(&others.collect::<Vec<_>>()).map(agent_of).collect();
                 }
             }
-            LineKind::Known(EventKind::AgentRequest) => {
+            TraceLineKind::Known(EventKind::AgentRequest) => {
                 let place = usize::try_from(line.fields.count("agent")).unwrap_or(usize::MAX);
                 self.last.insert(line.part.to_string(), place);
             }
@@ -358,14 +358,14 @@ impl Askers {
         }
     }
 
-    /// Who was asked for the turn of this line.
-    fn agent(&self, line: &TraceLine<'_>) -> Option<&Agent> {
+    /// Returns the agent that was asked for the turn of this line.
+    fn agent(&self, line: &TraceLine<'_>) -> Option<&AskedAgent> {
         let part: &str = &line.part;
         self.agents.get(self.last.get(part).copied().unwrap_or(0))
     }
 }
 
-fn agent_of(options: &Fields<'_>) -> Agent {
+fn agent_of(options: &Fields<'_>) -> AskedAgent {
     let prices = options.object("prices");
     let prices = Prices {
         input: prices.number("input"),
@@ -373,25 +373,25 @@ fn agent_of(options: &Fields<'_>) -> Agent {
         cache_write: prices.number("cache_write"),
         output: prices.number("output"),
     };
-    Agent {
+    AskedAgent {
         adapter: options.word("adapter").into_owned(),
         prices: Some(prices).filter(|prices| !prices.is_empty()),
         listed: options.text("prices_listed").map(|day| day.into_owned()),
     }
 }
 
-/// The turn that a line tells of; `None` if it is none.
-fn turn_of(line: &TraceLine<'_>) -> Option<Turn> {
+/// Returns the turn on a line; `None` if the line is no turn.
+fn turn_of(line: &TraceLine<'_>) -> Option<TurnUsage> {
     let fields = &line.fields;
     let duration_ms = fields.count("duration_ms");
     match &line.kind {
-        LineKind::Peer(PeerKind::RoleInvoke) => {
+        TraceLineKind::Peer(PeerKind::RoleInvoke) => {
             let source = match fields.word("tokens_source").as_ref() {
                 "reported" => TokenSource::Reported,
                 "estimated" => TokenSource::Estimated,
                 _ => TokenSource::Unknown,
             };
-            Some(Turn {
+            Some(TurnUsage {
                 role: fields.word("role").into_owned(),
                 part: line.part.to_string(),
                 tokens_in: fields.count("tokens_in"),
@@ -402,11 +402,11 @@ fn turn_of(line: &TraceLine<'_>) -> Option<Turn> {
                 is_counted: source != TokenSource::Unknown,
             })
         }
-        LineKind::Known(EventKind::AgentReply) => {
+        TraceLineKind::Known(EventKind::AgentReply) => {
             let usage = usage_of(&fields.object("usage"));
             let input = [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
             let is_reported = usage.input_tokens.is_some() || usage.output_tokens.is_some();
-            Some(Turn {
+            Some(TurnUsage {
                 role: role_of(&line.part).to_owned(),
                 part: line.part.to_string(),
                 tokens_in: input.into_iter().flatten().fold(0, u64::saturating_add),

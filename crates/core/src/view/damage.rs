@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// How many line numbers are spelled out. Ours: a file that is no trace at all has one per line.
+/// Number of line numbers that are spelled out. Ours: a file that is no trace at all has one per line.
 const NUMBERS_MAX: usize = 50;
 
 /// The line that announces damage, in the peer's words; empty if there is none.

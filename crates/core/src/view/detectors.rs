@@ -1,4 +1,4 @@
-//! How often each detector fired.
+//! Number of times that each detector fired.
 
 use crate::trace::EventKind;
 use std::cmp::Reverse;
@@ -24,7 +24,7 @@ pub struct Detectors {
 pub struct DetectorCount {
     /// Its name.
     pub detector: String,
-    /// How often it fired.
+    /// Number of times that it fired.
     pub count: u64,
 }
 

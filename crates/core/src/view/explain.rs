@@ -1,4 +1,4 @@
-//! What was decided about one call and why, as text.
+//! The text that explains the decision about one call.
 
 use crate::gate::Finding;
 use crate::session::explain::{Authority, Explanation, Judgement};

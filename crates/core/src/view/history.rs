@@ -1,4 +1,4 @@
-//! What the runs of a project did: the text of a [`History`].
+//! The history of a project's runs: the text of a [`History`].
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::words::price;
 use crate::words::text::cut;
 use crate::words::visible::visible_line;
 
-/// How many days a row of bars shows, the latest.
+/// Number of days that a row of bars shows, the latest.
 const DAYS_SHOWN: usize = 60;
 
 /// Its text. `has_bars` adds rows of little bars, which not every reader can show.

@@ -9,7 +9,7 @@ use crate::learn::history::History;
 /// A plot with the line above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plot {
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
     /// The plot.
     pub svg: String,

@@ -29,13 +29,13 @@ pub struct Row {
     pub run_id: String,
     /// The run's project.
     pub project: Option<String>,
-    /// Where in the run; empty for the run itself.
+    /// The part of the run that asks; empty for the run itself.
     pub part: String,
     /// The slot that its answer will name.
     pub slot: String,
     /// The phase it came up in.
     pub phase: Option<String>,
-    /// What it is about.
+    /// The kind of question.
     pub kind: String,
     /// The categories that a yes would be for, as far as they are known.
     pub categories: BTreeSet<String>,
@@ -43,45 +43,45 @@ pub struct Row {
     pub asked_at: String,
     /// For how long, in seconds; 0 if the clock went back since.
     pub age_seconds: u64,
-    /// When it gets its default.
+    /// The time at which it gets its default.
     pub deadline: Option<String>,
-    /// Whether that has passed.
+    /// True if that has passed.
     pub is_due: bool,
-    /// What is taken then, as it would be typed; absent where only an operator's own words will do.
+    /// The default, as it would be typed; absent where only an operator's own words will do.
     pub default: Option<String>,
-    /// Whether a process drives the run now.
+    /// True if a process drives the run now.
     pub is_driven: bool,
-    /// Why what is asked may not be what was asked.
+    /// Warning that the question may not be the one that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
-    /// What the question is about, where that is what an agent said.
+    /// The words of an agent that the question is about, if it is about such.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// What is asked, in whole.
+    /// The whole question.
     pub text: String,
     /// Its first line.
     pub first_line: String,
-    /// What may be chosen, and what each would change.
+    /// The choices, and the changes that each would make.
     pub options: Vec<Offer>,
-    /// What was answered already, and is not in the journal yet.
+    /// The answer that is given already, but is not in the journal yet.
     pub answered: Option<AnsweredRow>,
 }
 
-/// What came first to a question.
+/// The first entry in the mailbox for a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AnsweredRow {
-    /// What, as it would be typed; or why it takes no answer.
+    /// The answer, as it would be typed; or the reason why the question takes no answer.
     pub what: String,
-    /// Who; absent if nobody.
+    /// The sender; absent if it is no answer.
     pub by: Option<String>,
     /// Whence.
     pub whence: Option<String>,
-    /// When.
+    /// Time of the entry.
     pub at: String,
 }
 
 impl AnsweredRow {
-    /// What came first to a question with these options.
+    /// Returns the row of the first entry for a question with these options.
     #[must_use]
     pub fn of(first: &First, options: &[Offer]) -> Self {
         match first {
@@ -109,26 +109,26 @@ impl AnsweredRow {
     }
 }
 
-/// What a row is made of.
+/// The sources of a row.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct RowSource<'a> {
     /// The run.
     pub run_id: &'a RunId,
     /// Its project.
     pub project: Option<&'a str>,
-    /// Whether a process drives it.
+    /// True if a process drives it.
     pub is_driven: bool,
-    /// Whether its journal was changed after it was written.
+    /// True if its journal was changed after it was written.
     pub is_changed: bool,
     /// The question.
     pub open: &'a OpenQuestion,
-    /// What came first to it.
+    /// The first entry in the mailbox for it.
     pub first: Option<&'a First>,
 }
 
 /// The rows of the inbox at `now`, the oldest question first.
 #[must_use]
-pub fn of(asked: &[Asked<'_>], now: Timestamp) -> Vec<Row> {
+pub fn of(asked: &[RowSource<'_>], now: Timestamp) -> Vec<Row> {
     let mut rows: Vec<Row> = asked.iter().map(|asked| row(asked, now)).collect();
     rows.sort_by(|a, b| a.asked_at.cmp(&b.asked_at).then_with(|| a.id.cmp(&b.id)));
     let names = short_names(rows.iter().map(|row| row.id.as_str()));
@@ -138,8 +138,8 @@ pub fn of(asked: &[Asked<'_>], now: Timestamp) -> Vec<Row> {
     rows
 }
 
-fn row(asked: &Asked<'_>, now: Timestamp) -> Row {
-    let Asked { run_id, project, is_driven, is_changed, open, first } = *asked;
+fn row(asked: &RowSource<'_>, now: Timestamp) -> Row {
+    let RowSource { run_id, project, is_driven, is_changed, open, first } = *asked;
     let question = &open.question;
     Row {
         id: question_id(run_id, &open.key),
@@ -166,7 +166,7 @@ fn row(asked: &Asked<'_>, now: Timestamp) -> Row {
     }
 }
 
-/// What to know before an answer to a run whose journal does not fit together.
+/// Returns the warning for an answer to a run whose journal does not fit together.
 fn changed(run_id: &RunId) -> String {
     format!(
         "the journal of this run was changed after it was written, so that this may not be what was asked; `adjutant \
@@ -219,16 +219,16 @@ pub fn reply_for(kind: QuestionKind, choice: Choice, text: Option<&str>, options
 /// Questions that may be answered together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Group {
-    /// What they are about.
+    /// Their kind.
     pub kind: String,
     /// The one category that each of them is for; absent for all of the kind.
     pub category: Option<String>,
-    /// How many they are.
+    /// Their number.
     pub count: usize,
 }
 
-/// The groups of two or more open questions among `rows`: of a kind, and of a kind about one category and nothing else.
-/// What was answered is in none.
+/// Returns the groups of two or more open questions among `rows`: of a kind, and of a kind about one category and
+/// nothing else. A question that has an answer is in no group.
 #[must_use]
 pub fn groups(rows: &[Row]) -> Vec<Group> {
     let mut counts: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
@@ -247,7 +247,7 @@ pub fn groups(rows: &[Row]) -> Vec<Group> {
     several.map(group).collect()
 }
 
-/// What may be said to all of `rows` alike, with what each would change where that is the same.
+/// Returns the replies that fit all of `rows`, with the changes that each would make where those are the same.
 #[must_use]
 pub fn common_offers(rows: &[&Row]) -> Vec<Offer> {
     let Some((first, rest)) = rows.split_first() else { return Vec::new() };
@@ -288,7 +288,7 @@ fn cells(row: &Row) -> [String; 8] {
     ]
 }
 
-/// One row on one line, for whoever watches.
+/// Returns one row on one line, for `inbox watch`.
 #[must_use]
 pub fn line_text(row: &Row) -> String {
     let cells = [row.short.as_str(), &row.run_id, &row.kind, &cut(&row.first_line, LINE_UNITS_MAX)];
@@ -334,14 +334,14 @@ pub fn show_text(row: &Row) -> String {
     text
 }
 
-/// What was being done when it came up: the phase, and the part of the run.
+/// Returns the phase and the part of the run in which it came up.
 #[must_use]
 pub fn doing(row: &Row) -> String {
     let phase = row.phase.as_deref().unwrap_or("-");
     if row.part.is_empty() { phase.to_owned() } else { format!("{phase}, {}", row.part) }
 }
 
-/// When it gets its default, and whether that has passed; a dash if never.
+/// Returns the time at which it gets its default, and a word if that has passed; a dash if never.
 #[must_use]
 pub fn deadline(row: &Row) -> String {
     match &row.deadline {
@@ -405,9 +405,9 @@ mod tests {
             at: at(70),
             id: "1".into(),
         });
-        let asked: Vec<Asked<'_>> = questions
+        let asked: Vec<RowSource<'_>> = questions
             .iter()
-            .map(|open| Asked {
+            .map(|open| RowSource {
                 is_changed: false,
                 run_id: &run_id,
                 project: Some("orchard"),
@@ -471,7 +471,7 @@ mod tests {
         questions[4].categories.insert("git_push".to_owned());
         let asked = questions
             .iter()
-            .map(|open| Asked {
+            .map(|open| RowSource {
                 run_id: &run_id,
                 project: None,
                 is_driven: false,

@@ -3,9 +3,9 @@
 
 use crate::trace::read::TraceLine;
 
-/// The label of an event, and what is said of it.
+/// The label of an event, and its details.
 ///
-/// The detail is as it was recorded: whoever prints it makes it visible first.
+/// The detail is as it was recorded: the caller makes it visible before printing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labelled {
     /// Its label, of at most 13 characters.

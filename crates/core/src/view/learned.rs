@@ -12,29 +12,29 @@ use crate::trace::read::Trace;
 use crate::words::text::cut;
 use crate::words::visible::visible_line;
 
-/// How long a reason may be in a table, in UTF-16 units (the peer's).
+/// The longest reason in a table, in UTF-16 units (the peer's).
 const REASON_UNITS_MAX: usize = 60;
 
-/// What a run's trace says of the profile that it was begun with.
+/// The record in a run's trace of the profile that it was begun with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Consulted {
-    /// When a profile was applied; absent if none was.
+    /// The time at which a profile was applied; absent if it had no profile.
     pub applied_at: Option<String>,
-    /// How many detectors, budgets and dead tools it had.
+    /// Number of detectors, budgets and dead tools that it had.
     pub detectors: u64,
     /// See [`Consulted::detectors`].
     pub phase_budgets: u64,
     /// See [`Consulted::detectors`].
     pub tool_callouts: u64,
-    /// How often a detector was asked that was not at its default.
+    /// Number of times that a detector was asked that was not at its default.
     pub consultations: u64,
-    /// How often it fired.
+    /// Number of times that it fired.
     pub fired: u64,
-    /// How often it did not.
+    /// Number of times that it did not fire.
     pub suppressed: u64,
-    /// What was said of budgets: phase, recommended, in force, and from where.
+    /// The budgets on record: phase, recommended, in force, and source.
     pub budgets: Vec<ConsultedBudget>,
-    /// Whether the run is ours: the peer's text says nothing of budgets.
+    /// True if the run is ours: the peer's text says nothing of budgets.
     #[serde(skip)]
     is_ours: bool,
 }
@@ -44,9 +44,9 @@ pub struct Consulted {
 pub struct ConsultedBudget {
     /// The phase.
     pub phase: String,
-    /// What the profile has; 0 for nothing.
+    /// The profile's limit; 0 for no limit.
     pub recommended: u64,
-    /// What was in force.
+    /// The limit in force.
     pub active: u64,
     /// `learned`, `brief` or `default`.
     pub source: String,
@@ -61,11 +61,11 @@ pub struct Learned {
     pub slug: String,
     /// The profile as it is now; absent if there is none.
     pub profile: Option<Profile>,
-    /// What the run's trace says.
+    /// The record in the run's trace.
     pub consulted: Consulted,
 }
 
-/// What `trace` says.
+/// Reads the record of the profile in `trace`.
 #[must_use]
 pub fn of(trace: &Trace<'_>) -> Consulted {
     let mut consulted = Consulted { is_ours: trace.is_ours(), ..Consulted::default() };
@@ -241,22 +241,23 @@ fn push(text: &mut String, sheet: &Sheet) {
     }
 }
 
-/// What one recommendation rests on, and until when it holds.
+/// The evidence for one recommendation, and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rests {
-    /// What is recommended, such as `detector blocker`.
+    /// The recommended value, such as `detector blocker`.
     pub what: String,
-    /// How many runs it counts for, old ones less.
+    /// Number of runs that it counts for, old ones less.
     pub weighted_sample: String,
-    /// How often it was wrong and what that lies between, or what a budget's percentile does; absent where nobody says.
+    /// The rate at which it was wrong with its interval, or the interval of a budget's percentile or of a tool's use;
+    /// absent where the profile doesn't say.
     pub figures: Option<String>,
-    /// When it no longer holds.
+    /// The time from which it no longer holds.
     pub expires_at: String,
     /// The runs, by name.
     pub runs: Vec<String>,
 }
 
-/// What each recommendation of a profile rests on; nothing for profiles of the peer.
+/// Returns the evidence for each recommendation of a profile; it is empty for profiles of the peer.
 #[must_use]
 pub fn evidence(profile: &Profile) -> Vec<Rests> {
     type Says = fn(&Evidence) -> Option<String>;

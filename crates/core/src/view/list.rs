@@ -15,23 +15,24 @@ use crate::words::{Outcome, QuestionKind};
 /// The widths of the columns (the peer's numbers); a project is cut to its column.
 const WIDTHS: [usize; 4] = [28, 20, 12, 11];
 
-/// Where a run stands, as a list has it.
+/// The state of a run, as a list has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum RunState {
     /// A process drives it.
     Running,
-    /// Nobody drives it, and the operator is asked something.
+    /// No process drives it, and the operator is asked something.
     Waits(QuestionKind),
-    /// Nobody drives it, and it waits for a provider until this time.
+    /// No process drives it, and it waits for a provider until this time.
     Sleeps(Timestamp),
-    /// Nobody drives it, and it has not ended.
+    /// No process drives it, and it has not ended.
     Unfinished,
     /// It has ended.
     Ended(Outcome),
 }
 
-impl State {
-    /// Where a run stands that ended so, asks this, waits for a provider until then, and is driven or not.
+impl RunState {
+    /// Returns the state of a run with this outcome and open question, that waits for a provider until `wakes_at` and
+    /// is driven or not.
     #[must_use]
     pub fn of(
         outcome: Option<Outcome>,
@@ -84,9 +85,9 @@ pub struct ListRow {
     pub project: Option<String>,
     /// The phase it is in.
     pub phase: Option<String>,
-    /// When it was last heard of, as it was written.
+    /// The last time that it was heard of, as it was written.
     pub updated_at: Option<String>,
-    /// What it waits for, or how it ended; absent for a run of the peer.
+    /// The question that it waits for, or its outcome; absent for a run of the peer.
     pub state: Option<String>,
 }
 

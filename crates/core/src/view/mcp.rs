@@ -2,11 +2,11 @@
 
 use super::damage;
 use super::trace::{Events, event_of, push_event};
-use crate::trace::LineKind;
+use crate::trace::TraceLineKind;
 use crate::trace::read::{Trace, TraceLine};
 
 fn belongs(line: &TraceLine<'_>) -> bool {
-    matches!(&line.kind, LineKind::Peer(kind) if kind.is_of_mcp())
+    matches!(&line.kind, TraceLineKind::Peer(kind) if kind.is_of_mcp())
 }
 
 /// The events in `trace` that concern MCP or the settings of a coding CLI.

@@ -1,12 +1,12 @@
-//! What a run did, at a glance: views as pure projections of the lines of a trace.
+//! The views of a run, at a glance: pure projections of the lines of a trace.
 //!
-//! In: a [`Trace`](crate::trace::read::Trace), ours or the peer's, or the peer's session file. Out: for
-//! each view a typed model (`of`), which serializes for `--json`, and its text (`text`), in the columns
-//! that the peer's operators know; over the peer's files it is the peer's text, byte for byte. No view
-//! prints text that nobody has checked: control characters in it are shown, never sent to a terminal.
+//! In: a [`Trace`](crate::trace::read::Trace), ours or the peer's, or the peer's session file. Out: for each view a
+//! typed model (`of`), which serializes for `--json`, and its text (`text`), in the columns that the peer's operators
+//! know; over the peer's files it is the peer's text, byte for byte. No view prints text unchecked: control characters
+//! in it are shown, never sent to a terminal.
 //!
-//! One file per view. Begin with [`timing`], the smallest; [`label`] says how each event is called,
-//! `visible.rs` and `columns.rs` put untrusted text on lines and in tables.
+//! One file per view. Begin with [`timing`], the smallest; [`label`] gives each event its label, `visible.rs` and
+//! `columns.rs` put untrusted text on lines and in tables.
 
 mod choice;
 mod columns;
@@ -42,6 +42,6 @@ pub mod what_if;
 mod tests;
 
 pub use crate::words::text::short_name;
-pub use choice::View;
+pub use choice::InspectView;
 pub use columns::Sheet;
 pub use phase::Phase;

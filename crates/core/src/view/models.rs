@@ -1,24 +1,24 @@
-//! Which models the APIs behind adapters list.
+//! The models that the APIs behind adapters list.
 
 use serde::Serialize;
 
 use super::columns::table_of;
 
-/// What one adapter's API said.
+/// The models of one adapter's API, or the reason why there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelList {
     /// The adapter's word in a brief.
     pub adapter: String,
-    /// Where its API is; absent if that is not known.
+    /// Address of its API; absent if that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The models, in the server's order; absent if there is no list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub models: Option<Vec<ModelRow>>,
-    /// Why there is no list; absent if there is one.
+    /// Reason why there is no list; absent if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What to do about it.
+    /// Advice about the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -34,7 +34,7 @@ pub struct ModelRow {
     /// The most tokens of one reply, where the server says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_tokens_max: Option<u64>,
-    /// Whether a run with this adapter would use it if nothing else is said.
+    /// True if a run with this adapter would use it by default.
     pub is_chosen: bool,
 }
 

@@ -27,72 +27,72 @@ pub struct PeerSession {
     pub brief_id: String,
     /// The brief's project.
     pub project: Option<String>,
-    /// When it began.
+    /// Time of its beginning.
     pub started_at: Option<String>,
-    /// When it was last written.
+    /// Time of its last write.
     pub updated_at: Option<String>,
     /// The phase it is in.
     pub phase: Option<String>,
-    /// How far it goes alone; absent until that was settled.
+    /// The mode: how far it goes without asking; absent until that was settled.
     pub mode: Option<String>,
     /// The operator's answers in phase 3.
     pub approvals: Vec<Approval>,
     /// The changes of phase.
     pub transitions: Vec<Transition>,
-    /// What was approved for the whole run.
+    /// The categories that were approved for the whole run.
     pub session_approved_categories: Vec<String>,
-    /// How many tool calls it has on record.
+    /// Number of tool calls that it has on record.
     pub tool_calls: u64,
-    /// What the brief authorized.
+    /// The categories that the brief authorized.
     pub authorized_costs: Vec<String>,
     /// The roles of a crew.
     pub active_roles: Vec<String>,
-    /// Where a crew's coordinator stands.
+    /// The state of a crew's coordinator.
     pub coordinator_state: Option<String>,
-    /// What was said.
+    /// The messages.
     pub messages: Vec<PeerMessage>,
-    /// What was missing or mistyped, by its place in the file.
+    /// The fields that were missing or mistyped, by their place in the file.
     pub damaged_fields: Vec<String>,
 }
 
 /// One answer of the operator in phase 3.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Approval {
-    /// When.
+    /// Time of the answer.
     pub at: Option<String>,
-    /// What was asked.
+    /// The action in question.
     pub action: String,
-    /// Whether it was a yes.
+    /// True if the operator allowed it.
     pub approved: bool,
 }
 
 /// One change of phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Transition {
-    /// When.
+    /// Time of the change.
     pub at: Option<String>,
     /// Whence.
     pub from: String,
-    /// Where to.
+    /// The phase that follows.
     pub to: String,
-    /// Why.
+    /// Reason for the change.
     pub reason: Option<String>,
 }
 
 /// One thing that was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PeerMessage {
-    /// Who said it: `user`, `assistant`, `system`.
+    /// The speaker: `user`, `assistant`, `system`.
     pub role: String,
-    /// When.
+    /// Time of the message.
     pub at: Option<String>,
     /// In which phase.
     pub phase: Option<String>,
-    /// What.
+    /// The text.
     pub content: String,
 }
 
-/// Why a session file can't be used.
+/// The reason why a session file can't be used.
 #[derive(Debug, Error)]
 pub enum BadSession {
     /// It is not JSON.
@@ -101,13 +101,13 @@ pub enum BadSession {
     /// It lacks what nothing can stand in for.
     #[error("the session file has no `{field}`")]
     Missing {
-        /// Which.
+        /// The name of the field.
         field: &'static str,
     },
     /// Its version is not a whole number.
     #[error("`schema_version` of the session file must be a whole number, not `{found}`")]
     BadVersion {
-        /// What it is, as JSON.
+        /// The value that was found, as JSON.
         found: String,
     },
     /// It is of a version that is not known yet.
@@ -135,7 +135,7 @@ pub fn read(file: &str) -> Result<PeerSession, BadSession> {
     let meta = file.get("meta").and_then(Value::as_object).ok_or(BadSession::Missing { field: "meta" })?;
     let brief_id = meta.get("brief_id").and_then(Value::as_str);
     let brief_id = brief_id.ok_or(BadSession::Missing { field: "meta.brief_id" })?.to_owned();
-    let mut reader = Reader::default();
+    let mut reader = SessionReader::default();
     let frontmatter = file.pointer("/brief/frontmatter").and_then(Value::as_object).cloned().unwrap_or_default();
     let session = PeerSession {
         schema_version,
@@ -158,8 +158,8 @@ pub fn read(file: &str) -> Result<PeerSession, BadSession> {
     Ok(PeerSession { damaged_fields: reader.damaged, ..session })
 }
 
-/// What was said, from the peer's transcript, in the order of the file, and the numbers of the lines that
-/// can't be read.
+/// Reads the messages of the peer's transcript, in the order of the file, and the numbers of the lines that can't be
+/// read.
 #[must_use]
 pub fn read_transcript(file: &str) -> (Vec<PeerMessage>, Vec<u64>) {
     let mut messages = Vec::new();
@@ -176,11 +176,11 @@ pub fn read_transcript(file: &str) -> (Vec<PeerMessage>, Vec<u64>) {
 
 /// Reads fields and remembers which were not as they should be.
 #[derive(Default)]
-struct Reader {
+struct SessionReader {
     damaged: Vec<String>,
 }
 
-impl Reader {
+impl SessionReader {
     /// A text that every version has.
     fn text(&mut self, fields: &Map<String, Value>, place: &str, name: &str) -> Option<String> {
         let text = fields.get(name).and_then(owned);

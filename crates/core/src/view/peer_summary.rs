@@ -1,4 +1,4 @@
-//! What a run of the peer did, from its session file.
+//! The summary of a run of the peer, from its session file.
 
 use super::peer_session::PeerSession;
 use super::summary::MESSAGES_HINT;

@@ -14,7 +14,7 @@ use crate::words::text::{cut, head};
 
 /// An action in the table, in UTF-16 units (the peer's number).
 const ACTION_UNITS_MAX: usize = 50;
-/// How much of an id the table shows, in UTF-16 units (the peer's number).
+/// The length of an id in the table, in UTF-16 units (the peer's number).
 const ID_UNITS: usize = 8;
 
 /// The permissions of a run, in the order in which they were first seen.
@@ -31,19 +31,19 @@ pub struct Permissions {
 pub struct Permission {
     /// The id of the request or of the grant.
     pub grant_id: String,
-    /// What became of it.
+    /// Its status.
     pub status: PermissionStatus,
-    /// How far it reaches: what was granted, or else what was asked for.
+    /// Its reach: the one that was granted, or else the one that was asked for.
     pub scope: Option<String>,
     /// The category of what was asked for.
     pub category: Option<String>,
-    /// What was asked for; absent if the trace has no request of this id.
+    /// The action that was asked for; absent if the trace has no request of this id.
     pub action: Option<String>,
-    /// When that became of it.
+    /// Time of the event that gave it this status.
     pub at: Option<String>,
 }
 
-/// What became of a permission.
+/// The status of a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionStatus {

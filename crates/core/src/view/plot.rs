@@ -1,7 +1,7 @@
 //! Plots as SVG: text that a browser draws, sharp at every size, readable without one.
 //!
-//! Every plot has a title and a description for whoever can't see it; colours are left to the page around it, by the
-//! names of classes.
+//! Every plot has a title and a description for readers who can't see it; colours are left to the page around it, by
+//! the names of classes.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::words::visible::visible_line;
 /// The size of a plot, in units of its own.
 const WIDTH: u32 = 640;
 const HEIGHT: u32 = 160;
-/// How wide a bar is at most: a single day fills no plot.
+/// The greatest width of a bar: a single day doesn't fill the plot.
 const BAR_MAX: u32 = 48;
 /// Room for numbers on the left, names below.
 const LEFT: u32 = 56;
@@ -71,8 +71,8 @@ pub fn columns(title: &str, names: &[&str], values: &[(u64, u64)]) -> String {
     svg
 }
 
-/// One line for each row: its name, a bar to the second number, a thinner one to the third, a mark at the first. `say`
-/// puts the three into words, for whoever can't see them.
+/// Draws one line for each row: its name, a bar to the second number, a thinner one to the third, a mark at the first.
+/// `say` puts the three into words, for readers who can't see them.
 #[must_use]
 pub fn spreads(title: &str, rows: &[(&str, f64, f64, f64)], say: impl Fn(f64, f64, f64) -> String) -> String {
     const ROW: u32 = 28;

@@ -17,16 +17,16 @@ use crate::detect::Reading;
 use crate::trace::read::Trace;
 use crate::words::visible::visible_line;
 
-/// What the detectors see in one text.
+/// The findings of the detectors in one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fired {
     /// Those that fire, by their names on the wire, in reading order.
     pub detectors: Vec<&'static str>,
-    /// What the blocker detector takes for the reason; absent if it doesn't fire.
+    /// The reason that the blocker detector finds; absent if it doesn't fire.
     pub blocker_reason: Option<String>,
 }
 
-/// What today's detectors see, as one reading of all of them has it.
+/// The findings of today's detectors, from one reading of all of them.
 impl From<&Reading> for Fired {
     fn from(reading: &Reading) -> Self {
         let detectors = reading.fired().map(|(detector, _)| detector.name()).collect();
@@ -34,24 +34,24 @@ impl From<&Reading> for Fired {
     }
 }
 
-/// What reading a run again showed.
+/// The findings of reading a run again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Replay {
     /// The brief's id.
     pub brief_id: String,
     /// The brief's project.
     pub project: Option<String>,
-    /// When it was read again.
+    /// Time of the replay.
     pub replayed_at: String,
     /// The turns, up to where it stopped.
     pub turns: Vec<ReplayedTurn>,
-    /// How many detectors fired in all.
+    /// Number of detectors that fired in all.
     pub detectors_fired: u64,
-    /// Why the agent could not go on, at the last turn, if that is where it stopped.
+    /// Reason why the agent could not go on, at the last turn, if that is where it stopped.
     pub blocker_reason: Option<String>,
-    /// Whether it stopped because the brief was said to be done.
+    /// True if it stopped because the brief was said to be done.
     pub completed: bool,
-    /// How many turns differ from the record.
+    /// Number of turns that differ from the record.
     pub drift_count: u64,
 }
 
@@ -62,11 +62,11 @@ pub struct ReplayedTurn {
     pub turn: u64,
     /// The detectors that fire now.
     pub fired: Vec<&'static str>,
-    /// How that compares with the record.
+    /// The comparison with the record.
     pub comparison: Comparison,
 }
 
-/// How what fires now compares with the record.
+/// The comparison of the detectors that fire now with the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
@@ -74,9 +74,9 @@ pub enum Comparison {
     Same,
     /// It is not.
     Drift {
-        /// What fires now and is not on record.
+        /// The detectors that fire now and are not on record.
         now_fires: Vec<String>,
-        /// What is on record and does not fire now.
+        /// The detectors that are on record and do not fire now.
         no_longer_fires: Vec<String>,
     },
     /// The turn belongs to a phase whose turns are not on record.
@@ -103,7 +103,7 @@ pub fn of(
         replayed_at: replayed_at.to_owned(),
         ..Replay::default()
     };
-    let mut record = Record::of(trace);
+    let mut record = DetectorRecord::of(trace);
     for (turn, (message, next)) in turns(messages) {
         if is_tool_round(message, next) {
             replay.turns.push(ReplayedTurn { turn, fired: Vec::new(), comparison: Comparison::ToolRound });
@@ -134,29 +134,29 @@ fn turns(messages: &[PeerMessage]) -> impl Iterator<Item = (u64, (&PeerMessage, 
     (1..).zip(with_next.filter(|(message, _)| message.role == "assistant"))
 }
 
-/// What the agent said in the turns that its detectors read, numbered as in a replay.
+/// Returns the texts of the turns that the agent's detectors read, numbered as in a replay.
 pub fn turns_read(messages: &[PeerMessage]) -> impl Iterator<Item = (u32, &str)> {
     let read = turns(messages).filter(|(_, (message, next))| !is_tool_round(message, *next));
     read.map(|(turn, (message, _))| (u32::try_from(turn).unwrap_or(u32::MAX), message.content.as_str()))
 }
 
-/// Whether the turn only made tool calls: the peer stores what came of them right after it.
+/// Returns true if the turn only made tool calls: the peer stores their results right after it.
 fn is_tool_round(message: &PeerMessage, next: Option<&PeerMessage>) -> bool {
     message.phase.as_deref() == Some("execute")
         && next.is_some_and(|next| next.role == "user" && next.content.starts_with("[tool_result "))
 }
 
 /// The detectors that fired when the run was taken, and whether the record can be trusted to be whole.
-struct Record<'t> {
+struct DetectorRecord<'t> {
     fired: Vec<std::borrow::Cow<'t, str>>,
     used: usize,
-    /// Whether there is no record of this run's turns at all.
+    /// True if there is no record of this run's turns at all.
     is_silent: bool,
-    /// Whether the record may end before the run did.
+    /// True if the record may end before the run did.
     may_break_off: bool,
 }
 
-impl<'t> Record<'t> {
+impl<'t> DetectorRecord<'t> {
     fn of(trace: &'t Trace<'_>) -> Self {
         let has = |kind: EventKind| trace.lines.iter().any(|line| line.kind == kind);
         let fired: Vec<_> = (trace.lines.iter())

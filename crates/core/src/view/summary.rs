@@ -1,4 +1,4 @@
-//! What a run did and what it waits for, from its journal.
+//! The summary of a run, with the questions that it waits for, from its journal.
 //!
 //! A trace of the peer without a session file can be summarized too; it says less.
 
@@ -15,7 +15,7 @@ use crate::words::moment::after;
 use crate::words::text::cut;
 use crate::words::visible::visible_line;
 
-/// What follows the number of messages (the peer's words).
+/// The hint after the number of messages (the peer's words).
 pub(super) const MESSAGES_HINT: &str = "(use --transcript to print full transcript, or \
     --trace/--timing/--cost/--detectors/--tools/--mcp/--permissions for focused views)";
 
@@ -33,44 +33,44 @@ pub struct Summary {
     pub brief_id: Option<String>,
     /// The brief's project.
     pub project: Option<String>,
-    /// When the first event was recorded.
+    /// Time of the first event.
     pub started_at: Option<String>,
-    /// When the last event was recorded.
+    /// Time of the last event.
     pub updated_at: Option<String>,
     /// The phase that was entered last, in any part.
     pub phase: Option<Phase>,
-    /// How far it goes alone.
+    /// The mode: how far it goes without asking.
     pub mode: Option<String>,
-    /// How it ended, in the words of [`Outcome`](crate::words::Outcome); absent until it has.
+    /// Its outcome, in the words of [`Outcome`](crate::trace::Outcome); absent until it has ended.
     pub outcome: Option<String>,
     /// The questions that are open.
-    pub waiting: Vec<Waiting>,
-    /// What else has begun and not ended: in flight, or interrupted. The journal alone can't tell.
+    pub waiting: Vec<OpenQuestionRow>,
+    /// Other things that have begun and not ended: in flight, or interrupted. The journal alone can't tell.
     pub unfinished: Vec<Unfinished>,
     /// The operator's answers in phase 3.
     pub approvals: Vec<PhaseApproval>,
     /// The changes of phase.
     pub transitions: Vec<PhaseChange>,
-    /// How many turns the agents took.
+    /// Number of turns that the agents took.
     pub turns: u64,
-    /// How many tool calls there were.
+    /// Numbers of tool calls.
     pub tool_calls: ToolCallCounts,
-    /// How many messages were exchanged, turns included.
+    /// Number of messages, turns included.
     pub messages: u64,
 }
 
 /// An open question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Waiting {
-    /// Where in the run.
+pub struct OpenQuestionRow {
+    /// The part of the run.
     pub part: String,
     /// The slot that its answer will name.
     pub slot: String,
-    /// What it is about.
+    /// The kind of question.
     pub kind: String,
-    /// What is asked.
+    /// The text of the question.
     pub text: String,
-    /// What may be typed.
+    /// The replies that may be typed.
     pub replies: Vec<String>,
     /// Since when.
     pub at: Option<String>,
@@ -79,7 +79,7 @@ pub struct Waiting {
 /// Something that has begun and not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unfinished {
-    /// Where in the run.
+    /// The part of the run.
     pub part: String,
     /// The slot that its end will name.
     pub slot: String,
@@ -87,7 +87,7 @@ pub struct Unfinished {
     pub kind: String,
     /// Since when.
     pub at: Option<String>,
-    /// When it ends by itself: a wait for a provider.
+    /// The time at which it ends by itself: a wait for a provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
@@ -95,34 +95,34 @@ pub struct Unfinished {
 /// One answer of the operator in phase 3.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PhaseApproval {
-    /// When.
+    /// Time of the answer.
     pub at: Option<String>,
     /// The categories in question.
     pub categories: Vec<String>,
-    /// What the agent had announced.
+    /// The acts that the agent had announced.
     pub acts: Vec<String>,
-    /// Whether it was a yes.
+    /// True if the operator allowed it.
     pub approved: bool,
-    /// Whether it holds for the rest of the run.
+    /// True if it holds for the rest of the run.
     pub for_run: bool,
 }
 
 /// One change of phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PhaseChange {
-    /// When.
+    /// Time of the change.
     pub at: Option<String>,
     /// In which part.
     pub part: String,
     /// Whence; absent for the first of its part.
     pub from: Option<Phase>,
-    /// Where to.
+    /// The phase that follows.
     pub to: Phase,
-    /// Why.
+    /// Reason for the change.
     pub reason: Option<String>,
 }
 
-/// How many tool calls there were, by what came of them.
+/// Numbers of tool calls, by their end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ToolCallCounts {
     /// Began.
@@ -154,7 +154,7 @@ pub fn of(trace: &Trace<'_>) -> Summary {
                 let replies =
                     question.objects("options").iter().map(|option| option.word("reply").into_owned()).collect();
                 let (kind, text) = (question.word("kind").into_owned(), question.word("text").into_owned());
-                summary.waiting.push(Waiting { part, slot, kind, text, replies, at });
+                summary.waiting.push(OpenQuestionRow { part, slot, kind, text, replies, at });
             } else {
                 let until = began.fields.number("length_ms").filter(|_| began.kind == EventKind::Timer);
                 let until = until.zip(at.as_deref().and_then(|at| at.parse().ok()));
@@ -169,13 +169,13 @@ pub fn of(trace: &Trace<'_>) -> Summary {
 #[derive(Default)]
 struct Fold<'t, 'a> {
     summary: Summary,
-    /// What has begun, in order; nothing where it has ended.
+    /// The events that began something, in order; `None` where it has ended.
     open: Vec<Option<&'t TraceLine<'a>>>,
-    /// Where in `open` it is, by part and slot.
+    /// Their places in `open`, by part and slot.
     places: HashMap<(String, String), usize>,
     /// The phase that each part is in.
     phases: HashMap<String, Phase>,
-    /// Why each part left the phase it was in.
+    /// The reason why each part left the phase it was in.
     reasons: HashMap<String, String>,
 }
 

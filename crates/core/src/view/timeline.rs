@@ -24,9 +24,9 @@ const TEXT_BYTES_MAX: usize = 16 * 1024;
 const DIFF_LINES_MAX: usize = 400;
 /// The longest content of which a diff is made, in lines: it costs their product at worst.
 const COMPARED_LINES_MAX: usize = 2_000;
-/// How much of what files held is kept to compare with, in bytes.
+/// The most contents of files that are kept to compare with, in bytes.
 const KEPT_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// How many unchanged lines stand around a change.
+/// Number of unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
 
 /// One line of a journal, as it is followed.
@@ -34,21 +34,21 @@ const CONTEXT_LINES: usize = 3;
 pub struct Moment {
     /// Its place: the sequence number, or for the peer's traces the number of the line, from 0.
     pub seq: u64,
-    /// When, as it was written.
+    /// Time of the event, as it was written.
     pub at: Option<String>,
-    /// Where in the run; empty for the run itself.
+    /// The part of the run that it belongs to; empty for the run itself.
     pub part: String,
     /// The type of the event.
     pub kind: String,
-    /// What it is called.
+    /// Its label.
     pub label: &'static str,
-    /// What is said of it.
+    /// Its details, on one line.
     pub detail: String,
-    /// How much it matters to who follows.
+    /// Its weight for a person who follows the run.
     pub weight: Weight,
-    /// Whether it is good or bad news.
+    /// Its tone: good or bad news.
     pub tone: Tone,
-    /// What else there is to see.
+    /// Further blocks to see.
     pub blocks: Vec<Block>,
 }
 
@@ -58,31 +58,31 @@ pub struct Moment {
 pub enum Block {
     /// A text.
     Text {
-        /// What it is.
+        /// Its title.
         title: String,
         /// The text, or its beginning.
         text: String,
-        /// Whether there is more of it.
+        /// True if the text is cut.
         is_cut: bool,
-        /// Whether it is shown at once: what was said is, what has been seen before is not.
+        /// True if it is shown at once: messages are, a text that was seen before is not.
         is_open: bool,
     },
     /// Named values.
     Facts(Vec<(&'static str, String)>),
-    /// What becomes of a file.
+    /// The change to a file.
     Diff(FileDiff),
 }
 
-/// What becomes of one file.
+/// The change to one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileDiff {
     /// The file, or the files that a patch names.
     pub path: String,
-    /// What happens to it.
+    /// The kind of change.
     pub what: &'static str,
     /// The lines.
     pub lines: Vec<DiffLine>,
-    /// How many lines are left out at the end.
+    /// Number of lines that are left out at the end.
     pub more: usize,
 }
 
@@ -95,23 +95,23 @@ pub struct DiffLine {
     pub text: String,
 }
 
-/// What of a run was taken note of.
+/// The state that moments need from earlier lines of the run.
 #[derive(Debug, Default)]
 pub struct Timeline {
     /// The tool of each call that began, by part and the agent's own name for the call.
     tools: HashMap<(String, String), String>,
-    kept: Kept,
+    kept: KeptContents,
 }
 
-/// What files held, by the hash of it; the oldest goes first.
+/// Contents of files, by their hash; the oldest goes first.
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptContents {
     contents: HashMap<String, String>,
     order: VecDeque<String>,
     bytes: usize,
 }
 
-impl Kept {
+impl KeptContents {
     fn keep(&mut self, hash: String, content: &str) {
         if content.len() > KEPT_BYTES_MAX || self.contents.contains_key(&hash) {
             return;
@@ -262,7 +262,7 @@ impl Timeline {
         }
     }
 
-    /// What becomes of a file whose content is written.
+    /// Returns the change to a file whose content is written.
     fn written(&self, change: &Fields<'_>, content: &str) -> FileDiff {
         let (path, what) = (change.word("path").into_owned(), what_becomes(change));
         let before = match change.text("before") {
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_to_compare_with_has_a_bound() {
-        let mut kept = Kept::default();
+        let mut kept = KeptContents::default();
         for number in 0..100 {
             kept.keep(number.to_string(), &"x".repeat(KEPT_BYTES_MAX / 10));
         }

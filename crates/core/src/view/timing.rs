@@ -1,4 +1,4 @@
-//! How often each phase was entered, and how long it lasted.
+//! Number of times that each phase was entered, and its duration.
 
 use crate::trace::EventKind;
 use indexmap::IndexMap;
@@ -22,9 +22,9 @@ pub struct Timing {
 pub struct PhaseTiming {
     /// Its word.
     pub phase: String,
-    /// How often it was entered.
+    /// Number of times that it was entered.
     pub enters: u64,
-    /// How long it lasted in all, in milliseconds; what has not ended is not counted.
+    /// Its duration in all, in milliseconds; a stay that has not ended is not counted.
     pub total_ms: u64,
 }
 

@@ -1,6 +1,6 @@
 //! The tool calls of a run: its own, and those that a coding CLI made within it.
 
-use crate::trace::{EventKind, LineKind, PeerKind};
+use crate::trace::{EventKind, PeerKind, TraceLineKind};
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -11,10 +11,10 @@ use crate::trace::read::{Trace, TraceLine};
 
 /// The tool calls of a run, in the order in which they began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Tools {
+pub struct ToolCallList {
     /// The lines that can't be read.
     pub damaged: Vec<u64>,
-    /// Whether the calls are from one of our journals.
+    /// True if the calls are from one of our journals.
     #[serde(skip)]
     pub is_ours: bool,
     /// The calls that the runtime carried out.
@@ -26,17 +26,17 @@ pub struct Tools {
 /// A call that the runtime carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NativeCall {
-    /// When it began.
+    /// Time of its beginning.
     pub at: Option<String>,
     /// The agent's own name for it.
     pub call_id: String,
     /// The tool.
     pub tool: String,
-    /// What the gate said; `allow`, for a call that began.
+    /// The gate's answer; `allow`, for a call that began.
     pub auth: String,
-    /// What came of it.
+    /// Its result.
     pub result: CallResult,
-    /// How long it took, in milliseconds; absent until it has ended.
+    /// Its duration in milliseconds; absent until it has ended.
     pub duration_ms: Option<u64>,
     /// The bytes of its result; absent until it has ended.
     pub bytes: Option<u64>,
@@ -45,7 +45,7 @@ pub struct NativeCall {
 /// A call that a coding CLI carried out by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BridgedCall {
-    /// When it began.
+    /// Time of its beginning.
     pub at: Option<String>,
     /// The CLI's own name for it.
     pub call_id: String,
@@ -53,11 +53,11 @@ pub struct BridgedCall {
     pub binary: String,
     /// The tool.
     pub tool: String,
-    /// What came of it.
+    /// Its result.
     pub result: CallResult,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallResult {
@@ -96,8 +96,9 @@ impl CallResult {
 
 /// The tool calls in `trace`.
 #[must_use]
-pub fn of(trace: &Trace<'_>) -> Tools {
-    let mut tools = Tools { damaged: trace.damaged.clone(), is_ours: trace.is_ours(), ..Tools::default() };
+pub fn of(trace: &Trace<'_>) -> ToolCallList {
+    let mut tools =
+        ToolCallList { damaged: trace.damaged.clone(), is_ours: trace.is_ours(), ..ToolCallList::default() };
     // The calls that have begun and not ended, by name. Names come back, so a name is taken out when its
     // call ends.
     let mut native = HashMap::new();
@@ -105,7 +106,7 @@ pub fn of(trace: &Trace<'_>) -> Tools {
     for line in &trace.lines {
         let fields = &line.fields;
         match &line.kind {
-            LineKind::Known(EventKind::ToolCall) => {
+            TraceLineKind::Known(EventKind::ToolCall) => {
                 native.insert(name_of(line), tools.native.len());
                 tools.native.push(NativeCall {
                     at: line.at.as_deref().map(str::to_owned),
@@ -117,19 +118,19 @@ pub fn of(trace: &Trace<'_>) -> Tools {
                     bytes: None,
                 });
             }
-            LineKind::Known(EventKind::ToolResult | EventKind::ToolCancelled | EventKind::Interrupted) => {
+            TraceLineKind::Known(EventKind::ToolResult | EventKind::ToolCancelled | EventKind::Interrupted) => {
                 let Some(call) = native.remove(&name_of(line)).and_then(|index| tools.native.get_mut(index)) else {
                     continue;
                 };
                 call.duration_ms = fields.number("duration_ms");
                 call.bytes = fields.number("bytes");
                 call.result = match &line.kind {
-                    LineKind::Known(EventKind::ToolResult) => CallResult::of(fields.flag("success")),
-                    LineKind::Known(EventKind::ToolCancelled) => CallResult::Cancelled,
+                    TraceLineKind::Known(EventKind::ToolResult) => CallResult::of(fields.flag("success")),
+                    TraceLineKind::Known(EventKind::ToolCancelled) => CallResult::Cancelled,
                     _ => CallResult::Interrupted,
                 };
             }
-            LineKind::Known(EventKind::ToolRejected) => tools.native.push(NativeCall {
+            TraceLineKind::Known(EventKind::ToolRejected) => tools.native.push(NativeCall {
                 at: line.at.as_deref().map(str::to_owned),
                 call_id: fields.word("call_id").into_owned(),
                 tool: fields.word("name").into_owned(),
@@ -138,7 +139,7 @@ pub fn of(trace: &Trace<'_>) -> Tools {
                 duration_ms: None,
                 bytes: None,
             }),
-            LineKind::Peer(PeerKind::BridgedToolCall) => {
+            TraceLineKind::Peer(PeerKind::BridgedToolCall) => {
                 bridged.insert(fields.word("call_id"), tools.bridged.len());
                 tools.bridged.push(BridgedCall {
                     at: line.at.as_deref().map(str::to_owned),
@@ -148,7 +149,7 @@ pub fn of(trace: &Trace<'_>) -> Tools {
                     result: CallResult::Pending,
                 });
             }
-            LineKind::Peer(PeerKind::BridgedToolResult) => {
+            TraceLineKind::Peer(PeerKind::BridgedToolResult) => {
                 let index = bridged.remove(&fields.word("call_id"));
                 if let Some(call) = index.and_then(|index| tools.bridged.get_mut(index)) {
                     call.result = CallResult::of(!fields.flag("is_error"));
@@ -160,7 +161,7 @@ pub fn of(trace: &Trace<'_>) -> Tools {
     tools
 }
 
-/// What a call and its end have in common: the part and the slot, or else the agent's own name for it.
+/// Returns the name that a call and its end have in common: the part and the slot, or else the agent's own name for it.
 fn name_of(line: &TraceLine<'_>) -> (String, String) {
     let name = line.fields.text("slot").unwrap_or_else(|| line.fields.word("call_id"));
     (line.part.to_string(), name.into_owned())
@@ -170,7 +171,7 @@ fn name_of(line: &TraceLine<'_>) -> (String, String) {
 ///
 /// Over the peer's traces a cancelled call reads `pending`, as the peer has it; the model knows better.
 #[must_use]
-pub fn text(tools: &Tools) -> String {
+pub fn text(tools: &ToolCallList) -> String {
     let mut text = damage::announced(&tools.damaged);
     if tools.native.is_empty() && tools.bridged.is_empty() {
         return text + "no tool was called\n";

@@ -8,19 +8,19 @@ use crate::trace::EventKind;
 use crate::trace::read::{Fields, Trace, TraceLine};
 use crate::words::visible::visible_line;
 
-/// How many events are shown where nobody says (the peer's number).
+/// Number of events that are shown by default (the peer's number).
 pub const TAIL_DEFAULT: usize = 100;
 
-/// How much of a trace is shown.
+/// The extent of a trace that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum TraceExtent {
     /// The last so many events.
     Last(usize),
     /// All of it.
     All,
 }
 
-impl Default for Extent {
+impl Default for TraceExtent {
     fn default() -> Self {
         Self::Last(TAIL_DEFAULT)
     }
@@ -31,11 +31,11 @@ impl Default for Extent {
 pub struct Events<'a> {
     /// The lines that can't be read, over the whole trace.
     pub damaged: Vec<u64>,
-    /// How many events there are in all.
+    /// Number of events in all.
     pub total: usize,
     /// Those that are shown.
     pub events: Vec<EventLine<'a>>,
-    /// Whether the text names the part of each: only where a run has several.
+    /// True if the text names the part of each: only where a run has several.
     #[serde(skip)]
     pub names_parts: bool,
 }
@@ -45,9 +45,9 @@ pub struct Events<'a> {
 pub struct EventLine<'a> {
     /// The number of its line.
     pub line: u64,
-    /// What it is called.
+    /// Its label.
     pub label: &'static str,
-    /// What is said of it.
+    /// Its details.
     pub detail: String,
     /// All its fields, as they were recorded.
     pub event: Fields<'a>,
@@ -55,11 +55,11 @@ pub struct EventLine<'a> {
 
 /// The events of `trace` that lie within `extent`.
 #[must_use]
-pub fn of<'a>(trace: &Trace<'a>, extent: Extent) -> Events<'a> {
+pub fn of<'a>(trace: &Trace<'a>, extent: TraceExtent) -> Events<'a> {
     let total = trace.lines.len();
     let shown = match extent {
-        Extent::Last(count) => &trace.lines[total.saturating_sub(count)..],
-        Extent::All => &trace.lines,
+        TraceExtent::Last(count) => &trace.lines[total.saturating_sub(count)..],
+        TraceExtent::All => &trace.lines,
     };
     let mut parts = trace.lines.iter().map(|line| line.part.as_ref()).filter(|part| !part.is_empty());
     let first = parts.next();

@@ -10,28 +10,28 @@ use crate::words::visible::{visible_line, visible_text};
 
 /// All that was said in a run, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Transcript {
+pub struct RunTranscript {
     /// The lines that can't be read: of the journal, or of the peer's transcript file.
     pub damaged: Vec<u64>,
-    /// What was said.
+    /// The messages, turns and results, in order.
     pub entries: Vec<TranscriptEntry>,
 }
 
 /// One thing that was said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TranscriptEntry {
-    /// Who said it: `system`, `user`, `agent`, `tool`; the peer calls an agent `assistant`.
+    /// The speaker: `system`, `user`, `agent`, `tool`; the peer calls an agent `assistant`.
     pub speaker: String,
-    /// When.
+    /// Time of the entry.
     pub at: Option<String>,
-    /// What it is about: what a message is for, a turn's slot, a tool's name and call. Empty for the peer.
+    /// The subject: a message's purpose, a turn's slot, a tool's name and call. Empty for the peer.
     pub about: String,
-    /// Where in the run; empty for the run itself and for the peer.
+    /// The part of the run; empty for the run itself and for the peer.
     pub part: String,
-    /// What was thought before it, as far as the provider shows it.
+    /// The thinking before it, as far as the provider shows it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub thinking: String,
-    /// What.
+    /// The text.
     pub text: String,
     /// The calls that a turn asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -49,9 +49,9 @@ pub struct AskedCall {
     pub args: String,
 }
 
-/// What was said in a run of ours.
+/// Returns the transcript of a run of ours.
 #[must_use]
-pub fn of(trace: &Trace<'_>) -> Transcript {
+pub fn of(trace: &Trace<'_>) -> RunTranscript {
     let mut tools = std::collections::HashMap::new();
     let mut entries = Vec::new();
     for line in &trace.lines {
@@ -92,7 +92,7 @@ pub fn of(trace: &Trace<'_>) -> Transcript {
             calls,
         });
     }
-    Transcript { damaged: trace.damaged.clone(), entries }
+    RunTranscript { damaged: trace.damaged.clone(), entries }
 }
 
 fn asked(call: &Fields<'_>) -> AskedCall {
@@ -103,9 +103,9 @@ fn asked(call: &Fields<'_>) -> AskedCall {
     }
 }
 
-/// What was said in a run of the peer: its transcript file, if that says anything, or else its session.
+/// Returns the transcript of a run of the peer: its transcript file, if that has any message, or else its session.
 #[must_use]
-pub fn of_peer(session: &PeerSession, transcript_file: Option<&str>) -> Transcript {
+pub fn of_peer(session: &PeerSession, transcript_file: Option<&str>) -> RunTranscript {
     let (messages, damaged) = transcript_file.map(read_transcript).unwrap_or_default();
     let messages = if messages.is_empty() { &session.messages } else { &messages };
     let entry = |message: &PeerMessage| TranscriptEntry {
@@ -114,12 +114,12 @@ pub fn of_peer(session: &PeerSession, transcript_file: Option<&str>) -> Transcri
         text: message.content.clone(),
         ..TranscriptEntry::default()
     };
-    Transcript { damaged, entries: messages.iter().map(entry).collect() }
+    RunTranscript { damaged, entries: messages.iter().map(entry).collect() }
 }
 
 /// The text of a run of ours: the head of its summary, then all that was said.
 #[must_use]
-pub fn text(head: &summary::Summary, transcript: &Transcript) -> String {
+pub fn text(head: &summary::Summary, transcript: &RunTranscript) -> String {
     summary::head(head) + &entries_text(transcript)
 }
 
@@ -127,11 +127,11 @@ pub fn text(head: &summary::Summary, transcript: &Transcript) -> String {
 ///
 /// Damage in the transcript file is not announced here, as the peer doesn't; the model has the numbers.
 #[must_use]
-pub fn peer_text(session: &PeerSession, transcript: &Transcript) -> String {
+pub fn peer_text(session: &PeerSession, transcript: &RunTranscript) -> String {
     peer_summary::head(session) + &entries_text(transcript)
 }
 
-fn entries_text(transcript: &Transcript) -> String {
+fn entries_text(transcript: &RunTranscript) -> String {
     let first = transcript.entries.first().map(|entry| entry.part.as_str());
     let names_parts = transcript.entries.iter().any(|entry| Some(entry.part.as_str()) != first);
     let mut text = "\nTranscript:\n".to_owned();

@@ -1,4 +1,4 @@
-//! What a change would have changed in the past, for a person.
+//! The changes that other settings would have made in the past, as text for a person.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use crate::learn::what_if::{Example, Report, Tally};
 use crate::words::visible::visible_line;
 
-/// Its text. `changes` are told as they were typed; `judges` is whether they are about the gate; `not_tried` what of
-/// them was not.
+/// Returns its text. `changes` are shown as they were typed; `judges` is true if they are about the gate; `not_tried`
+/// are those of them that were not tried.
 #[must_use]
 pub fn text(project: &str, changes: &[String], report: &Report, judges: bool, not_tried: &[String]) -> String {
     let mut text = format!("What if, in the past of {}:\n", visible_line(project));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a permission is bound to, as far as it is: the words are those of a grant.
+/// The bounds of a permission; an absent field binds nothing. The words are those of a grant.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// The tool.

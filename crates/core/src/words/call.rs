@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why a call got its answer without being carried out.
+/// The reason why a call got its answer without being carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rejection {
@@ -26,7 +26,7 @@ pub enum Rejection {
     Answered,
 }
 
-/// Where what a call may destroy was kept.
+/// The place where the files were kept that a call may destroy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RescueKind {

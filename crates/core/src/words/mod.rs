@@ -41,7 +41,7 @@ pub use key::{BadPart, BadSlot, Key, Part, Slot, What};
 pub use learned::Applied;
 pub use limit::LimitSource;
 pub use mode::Mode;
-pub use outcome::{Effect, Outcome};
+pub use outcome::{InterruptedEffect, Outcome};
 pub use part_kind::PartKind;
 pub use phase::PhaseName;
 pub use question::{Choice, Message, Offer, Question, QuestionKind};

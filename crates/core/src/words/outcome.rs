@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a part or a run came to its end. What waits for someone has not ended.
+/// The end of a part or a run. A part that waits for someone has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -40,12 +40,12 @@ impl Outcome {
     }
 }
 
-/// What is known of the effect of something that was interrupted.
+/// The effect of something that was interrupted, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum InterruptedEffect {
     /// It had none, or none that a repetition would change.
     None,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Who speaks in a message.
+/// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageRole {
@@ -12,7 +12,7 @@ pub enum MessageRole {
     User,
 }
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
@@ -22,31 +22,31 @@ pub enum MessageKind {
     Intake,
     /// A second request for a confirmation summary.
     Nudge,
-    /// What the operator wants changed in the summary.
+    /// The operator's changes to the summary.
     Correction,
     /// The summary is accepted: begin.
     KickOff,
     /// Go on.
     Continue,
-    /// What the operator says between steps.
+    /// The operator's words between steps.
     Redirect,
-    /// What the operator says without being asked.
+    /// The operator's words without a question.
     Steer,
-    /// What was announced may be done.
+    /// Permission for the announced act.
     Approval,
-    /// What was announced may not be done.
+    /// Refusal of the announced act.
     Denial,
-    /// What the operator adds so that a blocked session can go on.
+    /// The operator's help for a blocked session, so that it can go on.
     Context,
-    /// What must not be lost of messages that are no longer sent: brief, confirmed summary, the operator's words.
+    /// A replacement for messages that are no longer sent: brief, confirmed summary, the operator's words.
     RuntimeState,
-    /// What is wrong with a handoff.
+    /// The faults in a handoff.
     Handoff,
     /// The request for the final report.
     Report,
 }
 
-/// Why a turn ended.
+/// The reason why a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
@@ -60,7 +60,7 @@ pub enum Stop {
     Refusal,
 }
 
-/// What kind of failure a turn ended with.
+/// The kind of failure that a turn ended with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {

@@ -24,8 +24,8 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// What an agent says as it says it, which is no act: as [`visible_text`], but its spaces and what joins or varies
-/// its letters stay.
+/// Returns an agent's words, which are no act: as [`visible_text`] does, but with their spaces and the signs that join
+/// or vary letters.
 #[must_use]
 pub fn visible_prose(text: &str) -> Cow<'_, str> {
     let is_writing = |c| is_odd_space(c) || matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{200b}'..='\u{200d}' | '\u{ad}');
@@ -66,7 +66,7 @@ fn is_unfit(c: char) -> bool {
     c.is_control() || is_invisible(c) || is_odd_space(c)
 }
 
-/// Whether `c` is a sign of those that emoji are made of.
+/// Returns true if `c` is a sign of those that emoji are made of.
 const fn is_emoji(c: char) -> bool {
     matches!(c, '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{27bf}' | '\u{2900}'..='\u{2bff}'
         | '\u{1f000}'..='\u{1faff}')

@@ -2,7 +2,7 @@
 //! turn, ask a question and make a call, side by side.
 
 use adjutant_core::words::{
-    Choice, Effect, Key, Message, Offer, Outcome, Part, PartKind, Question, QuestionKind, Slot, What,
+    Choice, InterruptedEffect, Key, Message, Offer, Outcome, Part, PartKind, Question, QuestionKind, Slot, What,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,8 +81,8 @@ impl Procedure for Child {
             Body::Ask(AskEvent::Answer { choice, .. }) => self.answered = Some(*choice),
             Body::Call(CallEvent::Interrupted { slot, effect }) => match (slot.what, effect) {
                 (What::Turn, _) => self.turn_attempt += 1,
-                (_, Effect::None) => self.attempt += 1,
-                (_, Effect::Unknown) => self.unknown = true,
+                (_, InterruptedEffect::None) => self.attempt += 1,
+                (_, InterruptedEffect::Unknown) => self.unknown = true,
             },
             Body::Turn(TurnEvent::AgentFailed { .. }) => self.turn_attempt += 1,
             Body::Ask(AskEvent::Withdrawn { .. }) => self.ask_attempt += 1,
@@ -227,7 +227,10 @@ fn a_kill_at_any_tick_has_each_effect_at_most_once_and_ends_the_same() {
                     .journal
                     .iter()
                     .filter(|event| {
-                        matches!(event.body, Body::Call(CallEvent::Interrupted { effect: Effect::Unknown, .. }))
+                        matches!(
+                            event.body,
+                            Body::Call(CallEvent::Interrupted { effect: InterruptedEffect::Unknown, .. })
+                        )
                     })
                     .count();
                 assert!(

@@ -23,7 +23,7 @@ const BRIEF: &str = "---\nproject: orchard\nbrief_id: 2026-01-01-A\n---\n# Objec
 
 struct World {
     folder: TempDir,
-    /// What was said to the operator.
+    /// The remarks that the operator heard.
     told: Mutex<Vec<Remark>>,
     /// True once the end of a run was shown.
     has_shown_end: Arc<AtomicBool>,

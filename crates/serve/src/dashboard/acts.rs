@@ -10,7 +10,7 @@ use adjutant_core::words::id::{RunId, Slug};
 use adjutant_core::words::{Choice, Message, Part, QuestionKind};
 use adjutant_runtime::past::{self, NotApplied, ProfileReview};
 use adjutant_runtime::say::{self, NotTold};
-use adjutant_runtime::waiting::{Came, GivenAnswer, NotAnswered, Waiting};
+use adjutant_runtime::waiting::{AnswerResult, GivenAnswer, NotAnswered, Waiting};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -141,7 +141,7 @@ fn check_many(meant: &[(&Row, Reply)]) -> Result<(), RequestFault> {
     Ok(())
 }
 
-fn said(waiting: &Waiting, came: &Came) -> AnswerOutcome {
+fn said(waiting: &Waiting, came: &AnswerResult) -> AnswerOutcome {
     let how = if came.is_ours { "answered" } else { "answered before" };
     let parked = waiting.rows.iter().find(|row| row.id == came.id && !row.is_driven && came.is_ours);
     let then = parked.map(|row| format!("; go on: adjutant resume {}, or let `adjutant work` do it", row.run_id));

@@ -10,7 +10,7 @@ use adjutant_core::trace::pack::{
     ARTIFACTS, Check, HASHES, JOURNAL, MANIFEST, MANIFEST_BYTES_MAX, Manifest, PROGRAM, PROGRAM_TEXT, RedactedChain,
 };
 use adjutant_core::trace::read::read_bytes;
-use adjutant_core::trace::verify::{Artifact, Finding, Report, Verdict};
+use adjutant_core::trace::verify::{Artifact, JournalFinding, JournalReport, JournalVerdict};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -25,7 +25,7 @@ pub struct PackReport {
     /// The run, as the manifest says; absent if that can't be read.
     pub run: Option<String>,
     /// The answer in a word.
-    pub verdict: Verdict,
+    pub verdict: JournalVerdict,
     /// The SHA-256 of the manifest, to compare with what was told when the pack was made.
     pub manifest_sha256: Option<String>,
     /// True if content was left out of the journal.
@@ -39,7 +39,7 @@ pub struct PackReport {
     /// The faults of the pack.
     pub faults: Vec<String>,
     /// The findings about the journal, by line.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<JournalFinding>,
     /// Notes for the person who verifies.
     pub notes: Vec<String>,
 }
@@ -52,7 +52,7 @@ pub struct PackReport {
 pub fn verify_pack(path: &Path) -> io::Result<PackReport> {
     let mut report = PackReport {
         run: None,
-        verdict: Verdict::NotWhole,
+        verdict: JournalVerdict::NotWhole,
         manifest_sha256: None,
         redacted: false,
         lines: 0,
@@ -78,7 +78,7 @@ pub fn verify_pack(path: &Path) -> io::Result<PackReport> {
     }
     let is_whole = report.faults.is_empty() && report.findings.iter().all(|finding| !finding.is_fault);
     if is_whole {
-        report.verdict = Verdict::Whole;
+        report.verdict = JournalVerdict::Whole;
     }
     Ok(report)
 }
@@ -155,9 +155,9 @@ fn journal(from: &mut impl Read, manifest: &Manifest, report: &mut PackReport) -
     let sealed = Sealed { seal, ..Sealed::default() };
     let found = verify_bytes(&manifest.run, from, &sealed, artifact).map_err(io::Error::other)?;
     report.unchanged_lines = found.lines;
-    let Report { lines, last_seq, last_hash, findings, .. } = found;
+    let JournalReport { lines, last_seq, last_hash, findings, .. } = found;
     // There is no run here to go on with.
-    report.findings = findings.into_iter().map(|finding| Finding { next: None, ..finding }).collect();
+    report.findings = findings.into_iter().map(|finding| JournalFinding { next: None, ..finding }).collect();
     compare(report, manifest, lines, last_seq, last_hash);
     Ok(())
 }

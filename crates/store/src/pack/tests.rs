@@ -1,4 +1,4 @@
-use adjutant_core::trace::verify::Verdict;
+use adjutant_core::trace::verify::JournalVerdict;
 use adjutant_core::trace::{Body, CallEvent, Entry, HostEvent, RunEvent, TRACE_VERSION};
 use adjutant_core::words::{Outcome, Part, Slot, What};
 use adjutant_ports::{Durability, Journal as _};
@@ -115,7 +115,11 @@ fn a_pack_is_whole_the_same_each_time_and_writes_nothing_when_it_is_verified() {
         assert_eq!(tar, place.tar(content), "{content:?}");
         assert_eq!(joined(&files(&tar)), tar);
         let report = place.verify(&tar);
-        assert_eq!((report.verdict, &report.faults, report.lines), (Verdict::Whole, &Vec::new(), 5), "{report:?}");
+        assert_eq!(
+            (report.verdict, &report.faults, report.lines),
+            (JournalVerdict::Whole, &Vec::new(), 5),
+            "{report:?}"
+        );
         let is_redacted = content == PackContent::Redacted;
         assert_eq!((report.redacted, report.unchanged_lines), (is_redacted, if is_redacted { 3 } else { 5 }));
         assert_eq!(memchr::memmem::find(&tar, b"SECRET").is_none(), is_redacted);
@@ -138,7 +142,7 @@ fn a_folder_is_as_good_as_a_file_and_what_is_no_plain_file_in_it_is_refused() {
         let packing = place.packing(content);
         packing.write_folder(&place.temp.path().join(name)).expect("written");
         let report = verify_pack(&place.temp.path().join(name)).expect("readable");
-        assert_eq!(report.verdict, Verdict::Whole, "{report:?}");
+        assert_eq!(report.verdict, JournalVerdict::Whole, "{report:?}");
     }
     let page = folder.join("VERIFY.md");
     let text = fs::read(&page).expect("read");
@@ -151,9 +155,9 @@ fn a_folder_is_as_good_as_a_file_and_what_is_no_plain_file_in_it_is_refused() {
     assert!(verify_pack(&folder).expect("readable").faults[0].contains("no plain file"));
     fs::remove_file(&page).expect("removed");
     fs::write(&page, text).expect("written");
-    assert_eq!(verify_pack(&folder).expect("readable").verdict, Verdict::Whole);
+    assert_eq!(verify_pack(&folder).expect("readable").verdict, JournalVerdict::Whole);
     fs::create_dir(folder.join("more")).expect("a folder");
-    assert_eq!(verify_pack(&folder).expect("readable").verdict, Verdict::NotWhole);
+    assert_eq!(verify_pack(&folder).expect("readable").verdict, JournalVerdict::NotWhole);
 }
 
 #[test]
@@ -163,7 +167,7 @@ fn every_file_that_is_changed_removed_added_or_moved_is_found() {
         let good = files(&place.tar(content));
         let refused = |files: &[(String, Vec<u8>)], what: &str| {
             let report = place.verify(&joined(files));
-            assert_eq!(report.verdict, Verdict::NotWhole, "{what}");
+            assert_eq!(report.verdict, JournalVerdict::NotWhole, "{what}");
             assert!(!report.faults.is_empty(), "{what}");
         };
         for at in 0..good.len() {
@@ -211,7 +215,7 @@ fn a_journal_that_was_changed_with_its_manifest_is_found_by_its_chain() {
         manifest.files.insert(JOURNAL.to_owned(), facts_of(&mut &files[at].1[..]).expect("read"));
         files[0].1 = manifest.text().into_bytes();
         let report = place.verify(&joined(&files));
-        assert!(report.faults.is_empty() && report.verdict == Verdict::NotWhole, "{report:?}");
+        assert!(report.faults.is_empty() && report.verdict == JournalVerdict::NotWhole, "{report:?}");
         assert!(report.findings.iter().any(|finding| finding.is_fault && finding.line == Some(3)), "{report:?}");
     }
 }
@@ -253,10 +257,10 @@ fn what_is_no_plain_file_of_ours_is_refused_before_it_is_read() {
         assert!(said.contains("no plain file") || said.contains("length is not true"), "{what}: {said}");
     }
     for cut in (0..good.len()).step_by(101) {
-        assert_eq!(place.verify(&good[..cut]).verdict, Verdict::NotWhole, "cut at {cut}");
+        assert_eq!(place.verify(&good[..cut]).verdict, JournalVerdict::NotWhole, "cut at {cut}");
     }
     let longer = [&good[..], &[0; 512]].concat();
-    assert_eq!(place.verify(&longer).verdict, Verdict::NotWhole);
+    assert_eq!(place.verify(&longer).verdict, JournalVerdict::NotWhole);
 }
 
 #[test]
@@ -274,11 +278,11 @@ fn what_the_lease_shows_of_a_journal_its_pack_says_too() {
         fs::write(&path, changed).expect("written");
         for content in [PackContent::Whole, PackContent::Redacted] {
             let report = place.verify(&place.tar(content));
-            assert_eq!(report.verdict, Verdict::NotWhole, "{what}, {content:?}");
+            assert_eq!(report.verdict, JournalVerdict::NotWhole, "{what}, {content:?}");
         }
     }
     fs::write(&path, written).expect("written");
-    assert_eq!(place.verify(&place.tar(PackContent::Whole)).verdict, Verdict::Whole);
+    assert_eq!(place.verify(&place.tar(PackContent::Whole)).verdict, JournalVerdict::Whole);
 }
 
 #[test]
@@ -338,13 +342,13 @@ proptest! {
         tar[at] ^= flip;
         let report = place.verify(&tar);
         // A manifest that says something else of what no file depends on is another manifest: its hash says so.
-        prop_assert!(report.verdict == Verdict::NotWhole || report.manifest_sha256 != good.manifest_sha256, "byte {}", at);
+        prop_assert!(report.verdict == JournalVerdict::NotWhole || report.manifest_sha256 != good.manifest_sha256, "byte {}", at);
     }
 
     #[test]
     fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
         let place = tempfile::tempdir().expect("a folder");
         fs::write(place.path().join("p"), &bytes).expect("written");
-        prop_assert_eq!(verify_pack(&place.path().join("p")).expect("readable").verdict, Verdict::NotWhole);
+        prop_assert_eq!(verify_pack(&place.path().join("p")).expect("readable").verdict, JournalVerdict::NotWhole);
     }
 }

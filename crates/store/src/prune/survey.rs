@@ -5,8 +5,8 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use adjutant_core::learn::PeerFacts;
-use adjutant_core::trace::prune::Content;
-use adjutant_core::trace::verify::{Finding, FindingKind, Verdict};
+use adjutant_core::trace::prune::SharedContent;
+use adjutant_core::trace::verify::{FindingKind, JournalFinding, JournalVerdict};
 use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
 
@@ -27,7 +27,7 @@ pub struct Survey {
     /// Runs that have ended, and sessions of the peer, each with what goes with it.
     pub prunable: Vec<Ended>,
     /// The contents that go with the last journal that names them.
-    pub contents: Vec<Content>,
+    pub contents: Vec<SharedContent>,
     /// The things that stay, by name, each with the reason.
     pub kept: Vec<(String, Kept)>,
     /// Number of bytes of everything else: the things that stay, and contents that nothing removes.
@@ -185,7 +185,7 @@ impl Pruning {
             if let Listed::Run(run) = listed {
                 let report = verify(&self.home, &run.run_id, seer, now).ok();
                 self.is_sure &= report.as_ref().is_some_and(|report| !report.findings.iter().any(hides_lines));
-                if report.is_some_and(|report| report.verdict == Verdict::Whole) {
+                if report.is_some_and(|report| report.verdict == JournalVerdict::Whole) {
                     whole.insert(run.run_id.to_string());
                 }
             }
@@ -195,14 +195,14 @@ impl Pruning {
 
     /// The contents that may go with the last journal that names them, and their places by hash. What was kept just now
     /// may be about to be named, and stays for this time.
-    fn removable_contents(&self) -> io::Result<(Vec<Content>, BTreeMap<String, usize>)> {
+    fn removable_contents(&self) -> io::Result<(Vec<SharedContent>, BTreeMap<String, usize>)> {
         let artifacts = Artifacts::new(self.home.artifacts());
         let (mut contents, mut places) = (Vec::new(), BTreeMap::new());
         for (hash, named_by) in self.named.iter().filter(|_| self.is_sure) {
             let Some((path, bytes)) = artifacts.find(hash) else { continue };
             if !Artifacts::is_fresh(&path)? {
                 places.insert(hash.clone(), contents.len());
-                contents.push(Content { bytes, named_by: *named_by });
+                contents.push(SharedContent { bytes, named_by: *named_by });
             }
         }
         Ok((contents, places))
@@ -241,7 +241,7 @@ impl Pruning {
 }
 
 /// Returns true if a finding means that lines which named contents may be gone.
-fn hides_lines(finding: &Finding) -> bool {
+fn hides_lines(finding: &JournalFinding) -> bool {
     matches!(
         finding.kind,
         FindingKind::Unreadable

@@ -20,7 +20,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use adjutant_core::view::list::{ListRow, State};
+use adjutant_core::view::list::{ListRow, RunState};
 use adjutant_core::words::id::{BriefId, RunId};
 use jiff::Timestamp;
 
@@ -76,9 +76,9 @@ impl Listed {
 impl Listed {
     /// Returns the state of the run; `None` if it is not one of ours.
     #[must_use]
-    pub fn state(&self) -> Option<State> {
+    pub fn state(&self) -> Option<RunState> {
         match self {
-            Self::Run(run) => Some(State::of(run.outcome, run.waiting, run.wakes_at, run.driver_alive)),
+            Self::Run(run) => Some(RunState::of(run.outcome, run.waiting, run.wakes_at, run.driver_alive)),
             Self::Peer(_) | Self::Unreadable { .. } => None,
         }
     }
@@ -88,7 +88,7 @@ impl Listed {
     pub fn row(&self) -> ListRow {
         match self {
             Self::Run(run) => {
-                let state = State::of(run.outcome, run.waiting, run.wakes_at, run.driver_alive).said();
+                let state = RunState::of(run.outcome, run.waiting, run.wakes_at, run.driver_alive).said();
                 let state = match run.damaged {
                     0 => state,
                     damaged => format!("{state}; {damaged} damaged lines"),

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use adjutant_core::view::inbox::{self, Row};
 use adjutant_core::words::{Category, QuestionKind};
-use adjutant_runtime::waiting::{self, Came, GivenAnswer, NotAnswered, Waiting};
+use adjutant_runtime::waiting::{self, AnswerResult, GivenAnswer, NotAnswered, Waiting};
 
 use crate::console::confirm;
 use crate::exit::Ending;
@@ -113,7 +113,7 @@ fn not_answered(error: NotAnswered) -> anyhow::Error {
     }
 }
 
-fn tell(args: &AnswerArgs, waiting: &Waiting, came: &[Came]) -> anyhow::Result<()> {
+fn tell(args: &AnswerArgs, waiting: &Waiting, came: &[AnswerResult]) -> anyhow::Result<()> {
     if args.json {
         return super::super::print_json(&came);
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use adjutant_core::trace::otlp::{Content, Projection, Traces, to_json};
-use adjutant_core::trace::verify::Verdict;
+use adjutant_core::trace::verify::JournalVerdict;
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::visible::visible_json;
 use adjutant_store::home::JOURNAL_ENDING;
@@ -98,7 +98,7 @@ impl ExportArgs {
 /// Says that a run's journal is not whole, if it is not: of what is exported that can't be seen.
 fn warn(home: &Home, run_id: &RunId) {
     let report = verify::verify(home, run_id, &Owner::current(), Timestamp::now());
-    if report.is_ok_and(|report| report.verdict == Verdict::NotWhole) {
+    if report.is_ok_and(|report| report.verdict == JournalVerdict::NotWhole) {
         tell!("warning: the journal is not whole; `adjutant trace verify {run_id}` says what is wrong");
     }
 }

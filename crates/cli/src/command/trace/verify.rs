@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use adjutant_core::trace::verify::{Finding, Length, Report, Verdict};
+use adjutant_core::trace::verify::{JournalFinding, JournalReport, JournalVerdict, Length};
 use adjutant_core::words::visible::visible_line;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::pack::{PackReport, verify_pack};
@@ -46,7 +46,7 @@ pub(super) struct VerifyArgs {
 pub(super) fn run(args: &VerifyArgs, place: &Place) -> anyhow::Result<Ending> {
     if let Some(path) = &args.pack {
         let report = verify_pack(path).with_context(|| format!("can't read the pack `{}`", path.display()))?;
-        return told(args, report.verdict != Verdict::NotWhole, &report, || {
+        return told(args, report.verdict != JournalVerdict::NotWhole, &report, || {
             pack_text(&path.display().to_string(), &report)
         });
     }
@@ -62,15 +62,15 @@ pub(super) fn run(args: &VerifyArgs, place: &Place) -> anyhow::Result<Ending> {
             verify::verify_peer(&name, &trace).with_context(|| format!("can't read the trace `{}`", trace.display()))?
         }
     };
-    told(args, report.verdict != Verdict::NotWhole, &report, || text(&report))
+    told(args, report.verdict != JournalVerdict::NotWhole, &report, || text(&report))
 }
 
 /// Result for one run of many.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum VerifyRow {
-    Report(Report),
-    Unreadable { run: String, verdict: Verdict, error: String },
+    Report(JournalReport),
+    Unreadable { run: String, verdict: JournalVerdict, error: String },
 }
 
 fn all(args: &VerifyArgs, home: &Home) -> anyhow::Result<Ending> {
@@ -79,8 +79,11 @@ fn all(args: &VerifyArgs, home: &Home) -> anyhow::Result<Ending> {
     let listed = runs::list(home, &owner, now).context("can't read the folder of sessions")?;
     let mut rows: Vec<VerifyRow> = Vec::new();
     for one in listed {
-        let unreadable =
-            |error: String| VerifyRow::Unreadable { run: one.name().to_owned(), verdict: Verdict::NotWhole, error };
+        let unreadable = |error: String| VerifyRow::Unreadable {
+            run: one.name().to_owned(),
+            verdict: JournalVerdict::NotWhole,
+            error,
+        };
         rows.push(match &one {
             Listed::Run(run) => verify::verify(home, &run.run_id, &owner, now)
                 .map_or_else(|error| unreadable(error.to_string()), VerifyRow::Report),
@@ -93,7 +96,7 @@ fn all(args: &VerifyArgs, home: &Home) -> anyhow::Result<Ending> {
         });
     }
     let not_whole = rows.iter().filter(|row| match row {
-        VerifyRow::Report(report) => report.verdict == Verdict::NotWhole,
+        VerifyRow::Report(report) => report.verdict == JournalVerdict::NotWhole,
         VerifyRow::Unreadable { .. } => true,
     });
     let not_whole = not_whole.count();
@@ -126,19 +129,19 @@ fn told(
     Ok(if is_whole { Ending::Done } else { Ending::Failed })
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &JournalReport) -> String {
     let run = visible_line(&report.run);
     let lines = report.lines;
     let mut text = match report.verdict {
-        Verdict::NotWhole => {
+        JournalVerdict::NotWhole => {
             let faults = report.findings.iter().filter(|finding| finding.is_fault).count();
             format!("{run}: not whole: {faults} found in {lines} lines\n")
         }
-        Verdict::Unprovable => format!(
+        JournalVerdict::Unprovable => format!(
             "{run}: all {lines} lines can be read; it is a trace of another program, without numbers and hashes, so \
              nothing can be proven of it\n"
         ),
-        Verdict::Whole => {
+        JournalVerdict::Whole => {
             let last = report.last_hash.as_deref().unwrap_or("none");
             let length = match (report.length, report.driver_alive) {
                 (_, true) => "a process is writing it",
@@ -153,7 +156,7 @@ fn text(report: &Report) -> String {
     text
 }
 
-fn findings(text: &mut String, findings: &[Finding]) {
+fn findings(text: &mut String, findings: &[JournalFinding]) {
     for finding in findings.iter().take(SHOWN_MAX) {
         let line = finding.line.map(|line| format!("line {line}: ")).unwrap_or_default();
         let note = if finding.is_fault { "" } else { "note: " };
@@ -171,8 +174,8 @@ fn pack_text(path: &str, report: &PackReport) -> String {
     let run = report.run.as_deref().map_or_else(|| "nothing that can be read".into(), visible_line);
     let path = visible_line(path);
     let mut text = match report.verdict {
-        Verdict::NotWhole | Verdict::Unprovable => format!("{path}: not whole: a pack of {run}\n"),
-        Verdict::Whole => format!(
+        JournalVerdict::NotWhole | JournalVerdict::Unprovable => format!("{path}: not whole: a pack of {run}\n"),
+        JournalVerdict::Whole => format!(
             "{path}: whole: a pack of {run}, {} lines, {} of them as they were written, {} left out\n",
             report.lines, report.unchanged_lines, report.left_out
         ),

@@ -1,5 +1,5 @@
 use crate::trace::{AgentOptions, AskEvent, HostEvent, RunStart, Versions};
-use crate::words::{Effect, Slot, Stop};
+use crate::words::{InterruptedEffect, Slot, Stop};
 
 use super::*;
 
@@ -149,7 +149,7 @@ fn a_failure_costs_what_it_may_have_cost() {
     }
     let mut spending = begun();
     happen(&mut spending, 1, request(1, 0, 1_000, 200));
-    happen(&mut spending, 2, Body::Call(CallEvent::Interrupted { slot: slot(1), effect: Effect::None }));
+    happen(&mut spending, 2, Body::Call(CallEvent::Interrupted { slot: slot(1), effect: InterruptedEffect::None }));
     assert_eq!(spending.used(Metric::Tokens), 1_000, "what was sent stays spent, and not the whole allowance");
     // What had arrived of a reply was said, up to the allowance.
     for (bytes, tokens) in [(400, 1_100), (u64::MAX, 1_200)] {
@@ -175,7 +175,7 @@ fn only_work_takes_time() {
     happen(&mut spending, 2_000, request(2, 0, 0, 0));
     happen(&mut spending, 2_003, Body::Host(HostEvent::Warning { text: String::new() }));
     happen(&mut spending, 9_000, Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() }));
-    happen(&mut spending, 9_001, Body::Call(CallEvent::Interrupted { slot: slot(2), effect: Effect::None }));
+    happen(&mut spending, 9_001, Body::Call(CallEvent::Interrupted { slot: slot(2), effect: InterruptedEffect::None }));
     assert_eq!(spending.used(Metric::WallClock), 8_000, "a run that nobody drives costs nothing");
 }
 

@@ -1,7 +1,7 @@
 //! Questions and waits: what waits for the operator or for a time, and what the operator says unasked.
 
-use super::Role;
-use crate::trace::spec::Rule::{MapOf, Object, Objects, Plain};
+use super::LedgerRole;
+use crate::trace::spec::RedactionRule::{MapOf, Object, Objects, Plain};
 use crate::trace::spec::{Field, Spec, Weight, any, joined, number, plain, slot, text, typed, warns};
 use crate::trace::spec::{NOTE_UNITS_MAX, SAID_UNITS_MAX};
 use crate::words::text::cut;
@@ -16,7 +16,7 @@ pub enum AskEvent {
     Question {
         /// The slot that its answer will name.
         slot: Slot,
-        /// What was asked.
+        /// The question as it was put.
         question: Question,
     },
     /// The operator answered (outcome).
@@ -25,12 +25,12 @@ pub enum AskEvent {
         slot: Slot,
         /// The message's own id: a second delivery changes nothing.
         id: String,
-        /// What was chosen.
+        /// The choice.
         choice: Choice,
-        /// What was said with it.
+        /// The operator's own words with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// Who answered.
+        /// The person or program that answered.
         by: String,
         /// Whence: `terminal`, `answers`, `resume`, `inbox`, `dashboard`.
         whence: String,
@@ -56,9 +56,9 @@ pub enum AskEvent {
     OperatorMessage {
         /// The message's own id: a second delivery changes nothing.
         id: String,
-        /// What.
+        /// The message.
         message: Message,
-        /// Who.
+        /// Its sender.
         by: String,
     },
     /// A wait began (intent).
@@ -72,11 +72,11 @@ pub enum AskEvent {
 
 impl AskEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::Question { slot, .. } | Self::Timer { slot, .. } => Role::Intent(slot),
-            Self::Answer { slot, .. } | Self::Expired { slot } | Self::Withdrawn { slot } => Role::Outcome(slot),
-            Self::AnswerIgnored { .. } | Self::OperatorMessage { .. } => Role::Fact,
+            Self::Question { slot, .. } | Self::Timer { slot, .. } => LedgerRole::Intent(slot),
+            Self::Answer { slot, .. } | Self::Expired { slot } | Self::Withdrawn { slot } => LedgerRole::Outcome(slot),
+            Self::AnswerIgnored { .. } | Self::OperatorMessage { .. } => LedgerRole::Fact,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Limits: most of one is used, or one is reached.
 
-use super::Role;
-use crate::trace::spec::{Field, Recorded, Spec, Weight, is_bad, number, text, warns};
+use super::LedgerRole;
+use crate::trace::spec::{Field, RecordedEvent, Spec, Weight, is_bad, number, text, warns};
 use crate::words::{LimitMetric, PhaseName};
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 pub enum BudgetEvent {
     /// Most of a limit is used.
     BudgetWarn {
-        /// Which, as in `budget_halt`.
+        /// The limit's name, as in `budget_halt`.
         metric: LimitMetric,
-        /// How much was used.
+        /// The amount used.
         used: u64,
-        /// How much there is.
+        /// The limit itself.
         limit: u64,
         /// The role whose own limit it is; absent for the run's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,11 +29,11 @@ pub enum BudgetEvent {
     },
     /// A limit was reached.
     BudgetHalt {
-        /// Which: `steps`, `turns`, `wall_clock_ms`, `tokens`, `nano_dollars` or `tool_calls`.
+        /// The limit's name: `steps`, `turns`, `wall_clock_ms`, `tokens`, `nano_dollars` or `tool_calls`.
         metric: LimitMetric,
-        /// How much was used.
+        /// The amount used.
         used: u64,
-        /// How much there was.
+        /// The limit itself.
         limit: u64,
         /// The role whose own limit it is; absent for the run's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,9 +49,9 @@ pub enum BudgetEvent {
 
 impl BudgetEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::BudgetWarn { .. } | Self::BudgetHalt { .. } => Role::Decision,
+            Self::BudgetWarn { .. } | Self::BudgetHalt { .. } => LedgerRole::Decision,
         }
     }
 }
@@ -71,7 +71,7 @@ static FIELDS: &[Field] = &[
     text("learned").or_absent(),
 ];
 
-fn used(line: &Recorded<'_>) -> String {
+fn used(line: &RecordedEvent<'_>) -> String {
     let tagged = |name: &str| line.text(name).map(|said| format!("  {name}={said}")).unwrap_or_default();
     let (role, phase, learned) = (tagged("role"), tagged("phase"), tagged("learned"));
     format!("{}={}/{}{role}{phase}{learned}", line.word("metric"), line.count("used"), line.count("limit"))

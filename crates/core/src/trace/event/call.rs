@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Role, is_zero};
+use super::{LedgerRole, is_zero};
 use crate::trace::read::Fields;
-use crate::trace::spec::Rule::{MapOf, Objects, Plain};
+use crate::trace::spec::RedactionRule::{MapOf, Objects, Plain};
 use crate::trace::spec::{
     Field, Spec, Tone, Weight, any, flag, is_bad, joined, number, object, ok, plain, slot, text, typed, warns,
 };
 use crate::words::tool::{FileChange, FileSeen};
-use crate::words::{CancelledBy, Effect, Rejection, RescueKind, Slot};
+use crate::words::{CancelledBy, InterruptedEffect, Rejection, RescueKind, Slot};
 
 /// A tool call began, ended, or was answered without being carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,18 +28,18 @@ pub enum CallEvent {
         args: Value,
         /// `allow`: a call that is not allowed never begins.
         auth_decision: String,
-        /// What it will make of files.
+        /// The changes to files that it would make.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changes: Vec<FileChange>,
-        /// Whether a command that it runs may use the network.
+        /// True if a command that it runs may use the network.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         network: bool,
     },
-    /// What the next call may destroy was kept beforehand. It says nothing of whether the call was made.
+    /// Copies were made of the files that the next call may destroy. This doesn't say that the call was made.
     RescueMade {
         /// The slot of the call.
         slot: Slot,
-        /// Where most of it is: `git`, `copy`, or `none` if nothing could be kept.
+        /// The place of most of them: `git`, `copy`, or `none` if nothing could be kept.
         kind: RescueKind,
         /// The name by which `adjutant undo` finds it; absent if there is nothing to find.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,14 +50,14 @@ pub enum CallEvent {
         /// The folder with the copies, and with the list of all that was kept.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
-        /// How many files and links were kept.
+        /// Number of files and links that were kept.
         files: u64,
-        /// How many bytes they have.
+        /// Their size in bytes.
         bytes: u64,
-        /// How many files and folders were not kept, because of a limit or because they can't be read.
+        /// Number of files and folders that were not kept, because of a limit or because they can't be read.
         #[serde(default, skip_serializing_if = "is_zero")]
         left_out: u64,
-        /// Why nothing could be kept; then the call is not made.
+        /// Reason why nothing could be kept; then the call is not made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
@@ -67,13 +67,13 @@ pub enum CallEvent {
         slot: Slot,
         /// The agent's own name for it.
         call_id: String,
-        /// Whether it did what it was asked to.
+        /// True if the call did what it was asked to do.
         success: bool,
-        /// How long it took.
+        /// Its duration in milliseconds.
         duration_ms: u64,
         /// The bytes of the content.
         bytes: u64,
-        /// What the agent is told; absent where `artifact` holds it.
+        /// The text for the agent; absent where `artifact` holds it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<String>,
         /// The hash of a content too large for a line.
@@ -85,7 +85,7 @@ pub enum CallEvent {
         /// The exit status of a process.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit_code: Option<i32>,
-        /// Whether this was found out by looking at the files after an interruption.
+        /// True if the result was found by looking at the files after an interruption.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         settled: bool,
         /// The file that was read, as it was.
@@ -102,7 +102,7 @@ pub enum CallEvent {
         tool_name: String,
         /// The cause.
         cancellation_source: CancelledBy,
-        /// What it had said until then.
+        /// Its output until then.
         partial_output: String,
     },
     /// A call got its answer without being carried out.
@@ -113,30 +113,30 @@ pub enum CallEvent {
         call_id: String,
         /// The tool.
         name: String,
-        /// Why.
+        /// Reason for the rejection.
         rejection: Rejection,
-        /// What the agent is told.
+        /// The text for the agent.
         content: String,
     },
-    /// Whether something was still going on when its driver died (outcome).
+    /// A request or call was still going on when its driver died (outcome).
     Interrupted {
         /// The slot of the request or call.
         slot: Slot,
-        /// What is known of its effect.
-        effect: Effect,
+        /// Its effect, as far as that is known.
+        effect: InterruptedEffect,
     },
 }
 
 impl CallEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::ToolCall { slot, .. } => Role::Intent(slot),
+            Self::ToolCall { slot, .. } => LedgerRole::Intent(slot),
             Self::ToolResult { slot, .. } | Self::ToolCancelled { slot, .. } | Self::Interrupted { slot, .. } => {
-                Role::Outcome(slot)
+                LedgerRole::Outcome(slot)
             }
-            Self::ToolRejected { .. } => Role::Decision,
-            Self::RescueMade { .. } => Role::Fact,
+            Self::ToolRejected { .. } => LedgerRole::Decision,
+            Self::RescueMade { .. } => LedgerRole::Fact,
         }
     }
 }
@@ -262,11 +262,12 @@ pub(super) static INTERRUPTED: Spec = Spec {
     label: "interrupted",
     weight: Weight::Main,
     tone: warns,
-    fields: &[slot(), typed::<Effect>("effect")],
+    fields: &[slot(), typed::<InterruptedEffect>("effect")],
     detail: |line| format!("{}  effect={}", line.word("slot"), line.word("effect")),
 };
 
-/// Fields of a change. The hashes of whole files go too when redacted: whoever guesses a short file could check the guess.
+/// Fields of a change. The hashes of whole files go too when redacted: a guess at a short file could be checked by its
+/// hash.
 static CHANGE_FIELDS: &[Field] = &[any("path").content(), any("before").content(), any("after").content()];
 
 /// Fields of a file as it was read.

@@ -1,6 +1,6 @@
 //! Crews: the moves of the coordinator, and warnings about a plan.
 
-use super::Role;
+use super::LedgerRole;
 use crate::trace::spec::{Spec, Weight, joined, plain, text};
 use crate::words::text::short_name;
 use crate::words::{CrewState, Signal};
@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 pub enum CrewEvent {
     /// A crew moved on.
     CoordinatorState {
-        /// Where it stands from here on.
+        /// The state from here on.
         state: CrewState,
-        /// What led there.
+        /// The signal that led there.
         signal: Signal,
         /// The id of the sub-task that it is about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         subtask: Option<String>,
-        /// Why, where the signal doesn't say it.
+        /// Reason, where the signal doesn't say it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -27,7 +27,7 @@ pub enum CrewEvent {
     ScopeWarning {
         /// The sub-task's id.
         subtask: String,
-        /// What it seems to need.
+        /// The category that it seems to need.
         category: crate::words::Category,
         /// The word that speaks of it.
         word: String,
@@ -36,9 +36,9 @@ pub enum CrewEvent {
 
 impl CrewEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::CoordinatorState { .. } | Self::ScopeWarning { .. } => Role::Decision,
+            Self::CoordinatorState { .. } | Self::ScopeWarning { .. } => LedgerRole::Decision,
         }
     }
 }

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Role, is_zero};
+use super::{LedgerRole, is_zero};
 use crate::gate::Grant;
 use crate::trace::read::Fields;
-use crate::trace::spec::Rule::{Object, Objects};
+use crate::trace::spec::RedactionRule::{Object, Objects};
 use crate::trace::spec::{ACTION_UNITS_MAX, SAID_UNITS_MAX};
 use crate::trace::spec::{Field, Spec, Tone, Weight, any, joined, number, numbers, plain, text, texts, typed, warns};
 use crate::words::text::cut;
@@ -27,7 +27,7 @@ pub enum GateEvent {
         tool: String,
         /// `allow` or `deny`.
         decision: String,
-        /// Why.
+        /// Reason for the decision.
         reason: String,
         /// Ours: `allow`, `ask` or `refuse`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,10 +38,10 @@ pub enum GateEvent {
         /// The categories that nothing covers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         missing: Vec<String>,
-        /// What would allow it.
+        /// The step that would allow it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         would_allow: Option<String>,
-        /// Whether what it brings back is text from outside.
+        /// True if the call brings back text from outside.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         untrusted: bool,
         /// The text from outside that its agent had read before: the latest calls that brought it.
@@ -57,11 +57,11 @@ pub enum GateEvent {
         /// The calls in question, by number.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<u32>,
-        /// What the agent had announced: categories, or `out_of_scope` for a declared phase 3.
+        /// The acts that the agent had announced: categories, or `out_of_scope` for a declared phase 3.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         acts: Vec<String>,
     },
-    /// What the project keeps of grants, read when a driver took the run up: in place of what was read before.
+    /// The grants that the project keeps, read when a driver took the run up: they replace those read before.
     GrantsLoaded {
         /// Those that are neither revoked nor over.
         grants: Vec<Grant>,
@@ -70,21 +70,21 @@ pub enum GateEvent {
     PermissionRequested {
         /// The id of the request, and of the grant that may answer it.
         grant_id: String,
-        /// What is to be done.
+        /// The act that the permission is for.
         action: String,
         /// The first category that it needs.
         category: Option<String>,
-        /// How long it was asked for.
+        /// The time that was asked for.
         scope_requested: Lasts,
-        /// Why.
+        /// The agent's reason.
         reasoning: String,
-        /// What happens without it.
+        /// The agent's alternative if the permission is denied.
         fallback: Option<String>,
         /// The call that asked, by its number in its part.
         call: u32,
         /// All categories that it needs.
         categories: Vec<String>,
-        /// What it is bound to.
+        /// The bounds of the permission.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bound: Option<Box<Bound>>,
     },
@@ -92,13 +92,13 @@ pub enum GateEvent {
     PermissionGranted {
         /// The id of the request.
         grant_id: String,
-        /// How long it lasts.
+        /// The time for which it holds.
         scope_granted: Lasts,
-        /// What the operator said with it.
+        /// The operator's own words with it.
         operator_note: Option<String>,
         /// The call that asked.
         call: u32,
-        /// What was granted.
+        /// The grant that this made.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grant: Option<Box<Grant>>,
     },
@@ -106,7 +106,7 @@ pub enum GateEvent {
     PermissionDenied {
         /// The id of the request.
         grant_id: String,
-        /// What the operator said with it.
+        /// The operator's own words with it.
         operator_note: Option<String>,
         /// The call that asked.
         call: u32,
@@ -124,7 +124,7 @@ pub enum GateEvent {
     PermissionRevoked {
         /// The grant.
         grant_id: String,
-        /// When.
+        /// Time of the revocation.
         #[serde(with = "moment::milliseconds")]
         revoked_at: Timestamp,
     },
@@ -146,55 +146,55 @@ pub enum GateEvent {
         /// `allow`, `ask` or `refuse`: it makes the gate's word stricter and never milder. `ask` where it gave no
         /// answer.
         decision: GateAnswer,
-        /// Why, in its words or in ours.
+        /// Reason for the decision, in the hook's words or in the program's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Why there is no answer.
+        /// Reason why there is no answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<HookFault>,
-        /// How long it took.
+        /// The hook's duration in milliseconds.
         duration_ms: u64,
     },
     /// The working tree is looked at (intent).
     TreeLook {
         /// The slot that its outcome will name.
         slot: Slot,
-        /// What for.
+        /// Purpose of the look.
         look: Look,
     },
     /// The working tree was looked at (outcome).
     TreeSeen {
         /// The slot of the look.
         slot: Slot,
-        /// What for.
+        /// Purpose of the look.
         look: Look,
-        /// The paths that differ from how they were before the first call and that nobody answered for.
+        /// The paths that differ from how they were before the first call and that no call answers for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         outside: Vec<String>,
-        /// How many such paths there are besides.
+        /// Number of such paths that are not listed.
         #[serde(default, skip_serializing_if = "is_zero")]
         more: u64,
-        /// Why nothing can be said.
+        /// Reason why nothing can be said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// How long it took.
+        /// The look's duration in milliseconds.
         duration_ms: u64,
     },
 }
 
 impl GateEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::HookCall { slot, .. } | Self::TreeLook { slot, .. } => Role::Intent(slot),
-            Self::HookResult { slot, .. } | Self::TreeSeen { slot, .. } => Role::Outcome(slot),
-            Self::GrantsLoaded { .. } | Self::PermissionRevoked { .. } => Role::Fact,
+            Self::HookCall { slot, .. } | Self::TreeLook { slot, .. } => LedgerRole::Intent(slot),
+            Self::HookResult { slot, .. } | Self::TreeSeen { slot, .. } => LedgerRole::Outcome(slot),
+            Self::GrantsLoaded { .. } | Self::PermissionRevoked { .. } => LedgerRole::Fact,
             Self::AuthCheckFired { .. }
             | Self::AuthPrompt { .. }
             | Self::PermissionRequested { .. }
             | Self::PermissionGranted { .. }
             | Self::PermissionDenied { .. }
-            | Self::PermissionGrantConsumed { .. } => Role::Decision,
+            | Self::PermissionGrantConsumed { .. } => LedgerRole::Decision,
         }
     }
 }

@@ -3,23 +3,23 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Role;
+use super::LedgerRole;
 use crate::trace::spec::{Spec, Weight, any, joined, number, plain, text, texts};
 
 /// A handoff was read in a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffEvent {
-    /// What a session that is a piece of a run handed off with a turn, or what was wrong with it.
+    /// The handoff that a session in a crew gave with a turn, or the faults in it.
     HandoffRead {
         /// The turn's number.
         turn: u32,
-        /// What was to be handed off: `plan`, `execution` or `review`.
+        /// The expected kind of handoff: `plan`, `execution` or `review`.
         expected: String,
-        /// The handoff, as it was read; absent if it was none.
+        /// The handoff, as it was read; absent if the turn had none that is valid.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         handoff: Option<Value>,
-        /// What was wrong with it, a line each.
+        /// The faults, one line each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         faults: Vec<String>,
     },
@@ -27,9 +27,9 @@ pub enum HandoffEvent {
 
 impl HandoffEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::HandoffRead { .. } => Role::Decision,
+            Self::HandoffRead { .. } => LedgerRole::Decision,
         }
     }
 }

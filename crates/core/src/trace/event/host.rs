@@ -3,20 +3,20 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::{Role, is_zero};
-use crate::trace::spec::Rule::MapOf;
+use super::{LedgerRole, is_zero};
+use crate::trace::spec::RedactionRule::MapOf;
 use crate::trace::spec::SAID_UNITS_MAX;
-use crate::trace::spec::{Rule, Spec, Weight, any, is_bad, joined, number, plain, text, texts, warns};
+use crate::trace::spec::{RedactionRule, Spec, Weight, any, is_bad, joined, number, plain, text, texts, warns};
 use crate::words::PhaseName;
 use crate::words::text::cut;
 
-/// Something about the machine was found out, or the operator is told something.
+/// A fact about the machine that was found out, or a note for the operator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostEvent {
-    /// What the sandbox of commands is worth on this machine: tried, not promised.
+    /// The sandbox of commands, as it works on this machine: found by trying it.
     SandboxReport {
-        /// How much was to be there: `off`, `best` or `required`.
+        /// The protection that was asked for: `off`, `best` or `required`.
         mode: String,
         /// The walls that held.
         held: Vec<String>,
@@ -28,29 +28,30 @@ pub enum HostEvent {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         absent: BTreeMap<String, String>,
     },
-    /// Somebody else changed the workdir while the run stood still: it waited for its operator, or nobody drove it.
+    /// The workdir changed while the run stood still: the run waited for its operator, or no process drove it.
     FolderChanged {
         /// The paths that were added, changed or removed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<String>,
-        /// How many there are besides.
+        /// Number of such paths that are not listed.
         #[serde(default, skip_serializing_if = "is_zero")]
         more: u64,
-        /// What was checked out when the run stopped; absent if it still is, or if there was no repository.
+        /// The commit or branch that was checked out when the run stopped; absent if it still is, or if there was no
+        /// repository.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head_before: Option<String>,
-        /// What is checked out now; absent if nothing changed about it.
+        /// The commit or branch that is checked out now; absent if that didn't change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head_now: Option<String>,
     },
     /// Something the operator should know.
     Warning {
-        /// What.
+        /// The note.
         text: String,
     },
     /// Something failed.
     Error {
-        /// What.
+        /// The error.
         error: String,
         /// The phase it happened in.
         phase: PhaseName,
@@ -59,10 +60,10 @@ pub enum HostEvent {
 
 impl HostEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::SandboxReport { .. } | Self::FolderChanged { .. } => Role::Fact,
-            Self::Warning { .. } | Self::Error { .. } => Role::Decision,
+            Self::SandboxReport { .. } | Self::FolderChanged { .. } => LedgerRole::Fact,
+            Self::Warning { .. } | Self::Error { .. } => LedgerRole::Decision,
         }
     }
 }
@@ -76,7 +77,7 @@ pub(super) static SANDBOX_REPORT: Spec = Spec {
         texts("held"),
         texts("missing"),
         texts("layers"),
-        any("absent").redacted(MapOf(&Rule::Text)),
+        any("absent").redacted(MapOf(&RedactionRule::Text)),
     ],
     detail: |line| {
         let listed = |name: &str| line.texts(name).join(",");

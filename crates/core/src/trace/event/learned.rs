@@ -1,8 +1,8 @@
-//! What a run takes from earlier ones: its project's learned profile and memory.
+//! The learned profile and the memory of a project, as a run takes them over from earlier runs.
 
-use super::{Role, is_zero};
+use super::{LedgerRole, is_zero};
 use crate::memory::{Contradiction, Record};
-use crate::trace::spec::Rule::{MapOf, Objects, Plain};
+use crate::trace::spec::RedactionRule::{MapOf, Objects, Plain};
 use crate::trace::spec::{Field, Spec, Weight, any, flag, joined, number, object, plain, text, typed};
 use crate::words::{Applied, LimitSource, PhaseName};
 use serde::{Deserialize, Serialize};
@@ -11,24 +11,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LearnedEvent {
-    /// What the run takes from the learned profile that its brief names. What that is in full is in its options.
+    /// The run took over the learned profile that its brief names. The options hold the profile's values in full.
     LearnedProfileApplied {
         /// The project whose profile it is.
         slug: String,
         /// The version of the profile's format.
         schema_version: u64,
-        /// How much of it holds: detectors not at their default, phases with a budget, dead tools.
+        /// The counts of what applies: detectors not at their default, phases with a budget, dead tools.
         applied: Applied,
     },
     /// A phase was entered, and this is how many tools may be called in it.
     LearnedBudgetConsulted {
         /// The phase.
         phase: PhaseName,
-        /// What the profile has for it, or for the session's role; 0 for nothing.
+        /// The profile's limit for the phase, or for the session's role; 0 for no limit.
         recommended: u64,
-        /// What is in force, with what the operator added; 0 for no limit.
+        /// The limit in force, with what the operator added; 0 for no limit.
         active: u64,
-        /// Where that comes from.
+        /// Source of the limit in force.
         source: LimitSource,
     },
     /// A detector that is not at its default read a turn.
@@ -37,25 +37,25 @@ pub enum LearnedEvent {
         detector: String,
         /// Its sensitivity.
         sensitivity: String,
-        /// Whether it fired.
+        /// True if it fired.
         fired: bool,
-        /// Whether it was not run at all.
+        /// True if it was not run at all.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         bypassed: bool,
         /// The turn that was read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<u32>,
     },
-    /// What the run takes from its project's memory: it is shown after the standing orders.
+    /// The run took over its project's memory, which is shown after the standing orders.
     MemoryInherited {
         /// The project.
         project: String,
         /// The entries as they are shown, category by category, newest first.
         records: Vec<Record>,
-        /// How many live entries there are besides.
+        /// Number of live entries that are not shown.
         #[serde(default, skip_serializing_if = "is_zero")]
         left_out: u64,
-        /// What contradicts what among them.
+        /// The contradictions among them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         contradictions: Vec<Contradiction>,
     },
@@ -63,10 +63,10 @@ pub enum LearnedEvent {
 
 impl LearnedEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::LearnedProfileApplied { .. } | Self::MemoryInherited { .. } => Role::Fact,
-            Self::LearnedBudgetConsulted { .. } | Self::LearnedSensitivityConsulted { .. } => Role::Decision,
+            Self::LearnedProfileApplied { .. } | Self::MemoryInherited { .. } => LedgerRole::Fact,
+            Self::LearnedBudgetConsulted { .. } | Self::LearnedSensitivityConsulted { .. } => LedgerRole::Decision,
         }
     }
 }

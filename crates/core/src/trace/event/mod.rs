@@ -47,20 +47,20 @@ pub const TRACE_VERSION: u32 = 6;
 pub struct Event {
     /// Its place in the journal, from 0, without gaps.
     pub seq: u64,
-    /// When it was recorded, to the millisecond.
+    /// Time of recording, to the millisecond.
     pub at: Timestamp,
-    /// Where in the run it belongs.
+    /// The part of the run that it belongs to.
     pub part: Part,
-    /// What happened.
+    /// The event itself.
     pub body: Body,
 }
 
 /// An event before it has a place and a time: what a procedure decided, or an outcome that came in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Where in the run it belongs.
+    /// The part of the run that it belongs to.
     pub part: Part,
-    /// What happened.
+    /// The event itself.
     pub body: Body,
 }
 
@@ -87,7 +87,7 @@ pub enum Line {
     },
 }
 
-/// What happened: an event of one of the families.
+/// An event of one of the families.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Body {
@@ -115,16 +115,16 @@ pub enum Body {
     Host(HostEvent),
 }
 
-/// What an event is to the ledger.
+/// The part that an event plays in the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role<'a> {
+pub enum LedgerRole<'a> {
     /// Something begins that will have an outcome under this slot.
     Intent(&'a Slot),
     /// Something that had begun under this slot came to its end.
     Outcome(&'a Slot),
     /// A procedure decided it.
     Decision,
-    /// The driver found it out, or somebody outside did it.
+    /// The driver found it out, or it was done outside.
     Fact,
 }
 
@@ -150,7 +150,7 @@ impl Body {
         }
     }
 
-    fn role(&self) -> Role<'_> {
+    fn role(&self) -> LedgerRole<'_> {
         match self {
             Self::Run(event) => event.role(),
             Self::Part(event) => event.role(),
@@ -170,8 +170,8 @@ impl Body {
     #[must_use]
     pub fn intent(&self) -> Option<&Slot> {
         match self.role() {
-            Role::Intent(slot) => Some(slot),
-            Role::Outcome(_) | Role::Decision | Role::Fact => None,
+            LedgerRole::Intent(slot) => Some(slot),
+            LedgerRole::Outcome(_) | LedgerRole::Decision | LedgerRole::Fact => None,
         }
     }
 
@@ -179,8 +179,8 @@ impl Body {
     #[must_use]
     pub fn outcome(&self) -> Option<&Slot> {
         match self.role() {
-            Role::Outcome(slot) => Some(slot),
-            Role::Intent(_) | Role::Decision | Role::Fact => None,
+            LedgerRole::Outcome(slot) => Some(slot),
+            LedgerRole::Intent(_) | LedgerRole::Decision | LedgerRole::Fact => None,
         }
     }
 
@@ -196,7 +196,7 @@ impl Body {
     /// True if a procedure decided this, as opposed to the world having done it.
     #[must_use]
     pub fn is_decision(&self) -> bool {
-        self.role() == Role::Decision
+        self.role() == LedgerRole::Decision
     }
 }
 

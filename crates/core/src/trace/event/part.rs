@@ -1,6 +1,6 @@
 //! Parts of a run and the phases of a session: where it stands.
 
-use super::Role;
+use super::LedgerRole;
 use crate::trace::spec::{Spec, Weight, joined, number, outcome_tone, plain, text, typed, warns};
 use crate::words::{Mode, Outcome, PartKind, PhaseName};
 use serde::{Deserialize, Serialize};
@@ -16,31 +16,31 @@ pub enum PartEvent {
     },
     /// A part came to its end; nothing under it is open.
     PartEnd {
-        /// How.
+        /// The part's outcome.
         outcome: Outcome,
     },
     /// A phase was entered.
     PhaseEnter {
-        /// Which.
+        /// The phase.
         phase: PhaseName,
-        /// Why.
+        /// Reason for entering it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// A phase was left.
     PhaseExit {
-        /// Which.
+        /// The phase.
         phase: PhaseName,
-        /// How long it lasted, in milliseconds of the journal's clock.
+        /// Its duration, in milliseconds of the journal's clock.
         duration_ms: u64,
-        /// Where to.
+        /// The phase that follows.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<PhaseName>,
-        /// Why.
+        /// Reason for leaving it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// Who decides how far the session goes alone was settled.
+    /// The mode was settled: how far the session goes without asking.
     ModeSet {
         /// The mode from here on.
         mode: Mode,
@@ -49,9 +49,9 @@ pub enum PartEvent {
     PhaseDrift {
         /// The turn.
         turn: u32,
-        /// What it announced.
+        /// The phase that it announced.
         declared: PhaseName,
-        /// Where the session stands.
+        /// The phase that the session is in.
         phase: PhaseName,
     },
     /// The brief's deadline passed while the session worked.
@@ -63,7 +63,7 @@ pub enum PartEvent {
 
 impl PartEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
             Self::PartStart { .. }
             | Self::PartEnd { .. }
@@ -71,7 +71,7 @@ impl PartEvent {
             | Self::PhaseExit { .. }
             | Self::ModeSet { .. }
             | Self::PhaseDrift { .. }
-            | Self::DeadlinePassed { .. } => Role::Decision,
+            | Self::DeadlinePassed { .. } => LedgerRole::Decision,
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The run as a whole: its header, its beginning, its taking over, its end.
 
-use super::Role;
+use super::LedgerRole;
 use crate::trace::options::{RunOptions, RunStart};
 use crate::words::{Mode, Outcome};
 use std::borrow::Cow;
 
-use crate::trace::spec::Rule::{MapOf, Object, Objects, Plain};
+use crate::trace::spec::RedactionRule::{MapOf, Object, Objects, Plain};
 use crate::trace::spec::{
     Field, Spec, Weight, any, joined, number, numbers, object, outcome_tone, plain, text, texts, typed,
 };
@@ -37,17 +37,17 @@ pub enum RunEvent {
     },
     /// A run came to its end; nothing follows.
     RunEnd {
-        /// How.
+        /// The run's outcome.
         outcome: Outcome,
     },
 }
 
 impl RunEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::TraceVersion { .. } | Self::RunStart(_) | Self::RunResume { .. } => Role::Fact,
-            Self::RunEnd { .. } => Role::Decision,
+            Self::TraceVersion { .. } | Self::RunStart(_) | Self::RunResume { .. } => LedgerRole::Fact,
+            Self::RunEnd { .. } => LedgerRole::Decision,
         }
     }
 }

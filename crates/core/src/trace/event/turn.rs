@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Role, is_zero};
-use crate::trace::spec::Rule::{MapOf, Plain};
+use super::{LedgerRole, is_zero};
+use crate::trace::spec::RedactionRule::{MapOf, Plain};
 use crate::trace::spec::{
     Field, Spec, Weight, any, flag, is_bad, joined, number, numbers, object, objects, plain, slot, text, texts, typed,
     warns,
@@ -19,9 +19,9 @@ use crate::words::{FailureKind, MessageKind, MessageRole, PhaseName, Slot, Stop,
 pub enum TurnEvent {
     /// Something was said to the agent; what the agent says is in `agent_reply`.
     Message {
-        /// Who speaks.
+        /// The speaker.
         role: MessageRole,
-        /// What it is for.
+        /// Purpose of the message.
         kind: MessageKind,
         /// The phase it was said in.
         phase: PhaseName,
@@ -36,13 +36,13 @@ pub enum TurnEvent {
         slot: Slot,
         /// The messages sent, as the first and last number in the part's transcript.
         messages: (u32, u32),
-        /// How many tools were described.
+        /// Number of tools that were described.
         tools: u32,
-        /// Whether none of them could be called, as in every phase but the one of the work.
+        /// True if no tool could be called, as in every phase except phase 3.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         no_calls: bool,
-        /// Who was asked: the place in the run's options, where 0 is the adapter of the run and what follows are
-        /// those to fall back on.
+        /// The agent that was asked, by its place in the run's options: 0 is the run's adapter, and those to fall back
+        /// on follow.
         #[serde(default, skip_serializing_if = "is_zero")]
         agent: u32,
         /// About how many tokens were sent.
@@ -59,37 +59,37 @@ pub enum TurnEvent {
     AgentReply {
         /// The slot of its request.
         slot: Slot,
-        /// What was said.
+        /// The reply's text.
         text: String,
-        /// What the agent thought, as far as its provider shows it.
+        /// The agent's thinking, as far as its provider shows it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         thinking: String,
         /// The calls asked for, in order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
-        /// What the provider wants to be given back with it.
+        /// Data that the provider wants to get back with the reply.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider_data: Option<Box<ProviderData>>,
-        /// What it cost, where the provider said so.
+        /// Tokens used, where the provider said so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// Why the turn ended.
+        /// Reason why the turn ended.
         stop: Stop,
-        /// How long it took.
+        /// The turn's duration in milliseconds.
         duration_ms: u64,
     },
     /// A turn failed (outcome).
     AgentFailed {
         /// The slot of its request.
         slot: Slot,
-        /// What kind of failure.
+        /// Kind of failure.
         kind: FailureKind,
-        /// What happened.
+        /// Description of the failure.
         message: String,
-        /// How long the provider asked to wait, in milliseconds.
+        /// The wait that the provider asked for, in milliseconds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
-        /// How many bytes of the reply had arrived.
+        /// Number of bytes of the reply that had arrived.
         #[serde(default, skip_serializing_if = "is_zero")]
         received: u64,
         /// The most tokens that a reply may have, where the provider said so.
@@ -98,11 +98,11 @@ pub enum TurnEvent {
     },
     /// Another agent takes the turns from here on, because the one before could not.
     AgentChanged {
-        /// Who: the place in the run's options.
+        /// The agent, by its place in the run's options.
         agent: u32,
         /// Its adapter, and its model if one is fixed.
         name: String,
-        /// Why.
+        /// Reason for the change.
         reason: String,
     },
     /// The results of old calls are no longer sent, to make room in the agent's window. The journal keeps them.
@@ -128,7 +128,7 @@ pub enum TurnEvent {
     DetectorFired {
         /// Its name.
         detector: String,
-        /// What it saw.
+        /// The detector's findings in the turn.
         payload: Value,
         /// The turn that was read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,16 +145,16 @@ pub enum TurnEvent {
 
 impl TurnEvent {
     /// Returns what the event is to the ledger.
-    pub(super) fn role(&self) -> Role<'_> {
+    pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::AgentRequest { slot, .. } => Role::Intent(slot),
-            Self::AgentReply { slot, .. } | Self::AgentFailed { slot, .. } => Role::Outcome(slot),
+            Self::AgentRequest { slot, .. } => LedgerRole::Intent(slot),
+            Self::AgentReply { slot, .. } | Self::AgentFailed { slot, .. } => LedgerRole::Outcome(slot),
             Self::Message { .. }
             | Self::AgentChanged { .. }
             | Self::ContextFolded { .. }
             | Self::ContextCut { .. }
             | Self::DetectorFired { .. }
-            | Self::TurnRead { .. } => Role::Decision,
+            | Self::TurnRead { .. } => LedgerRole::Decision,
         }
     }
 }

@@ -7,11 +7,11 @@ use super::{Attribute, STATUS_ERROR, Span, Traces, Value, names};
 /// One request with these spans of `traces`, as `POST /v1/traces` takes it.
 #[must_use]
 pub fn to_json(traces: &Traces, spans: &[Span]) -> String {
-    let request = Request {
+    let request = ExportRequest {
         resource_spans: [ResourceSpans {
             resource: Resource { attributes: attributes(&traces.resource) },
             scope_spans: [ScopeSpans {
-                scope: Scope { name: "adjutant", version: traces.scope_version },
+                scope: InstrumentationScope { name: "adjutant", version: traces.scope_version },
                 spans: spans.iter().map(|span| json_span(traces, span)).collect(),
                 schema_url: names::SCHEMA_URL,
             }],
@@ -23,7 +23,7 @@ pub fn to_json(traces: &Traces, spans: &[Span]) -> String {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Request<'t> {
+struct ExportRequest<'t> {
     resource_spans: [ResourceSpans<'t>; 1],
 }
 
@@ -43,13 +43,13 @@ struct Resource<'t> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ScopeSpans<'t> {
-    scope: Scope,
+    scope: InstrumentationScope,
     spans: Vec<JsonSpan<'t>>,
     schema_url: &'static str,
 }
 
 #[derive(Serialize)]
-struct Scope {
+struct InstrumentationScope {
     name: &'static str,
     version: &'static str,
 }
@@ -70,7 +70,7 @@ struct JsonSpan<'t> {
     events: Vec<JsonEvent<'t>>,
     #[serde(skip_serializing_if = "is_zero")]
     dropped_events_count: u32,
-    status: Status<'t>,
+    status: SpanStatus<'t>,
 }
 
 #[derive(Serialize)]
@@ -82,7 +82,7 @@ struct JsonEvent<'t> {
 }
 
 #[derive(Serialize, Default)]
-struct Status<'t> {
+struct SpanStatus<'t> {
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'t str>,
     #[serde(skip_serializing_if = "is_zero")]
@@ -132,7 +132,7 @@ fn json_span<'t>(traces: &Traces, span: &'t Span) -> JsonSpan<'t> {
         status: span
             .error
             .as_deref()
-            .map_or_else(Status::default, |error| Status { message: Some(error), code: STATUS_ERROR }),
+            .map_or_else(SpanStatus::default, |error| SpanStatus { message: Some(error), code: STATUS_ERROR }),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: the events of a journal. Out: [`Traces`], a projection that can be made again at any time: ids come from the
 //! run's name, its beginning and the names of what was asked for, so that the same journal gives the same bytes.
-//! Nothing that anybody said, wrote or read is in it unless it was asked for ([`Content`]). Sends nothing.
+//! By default it has no text that was said, written or read in the run ([`Content`]). Sends nothing.
 //!
 //! Begin with [`Projection`]; `json.rs` and `protobuf.rs` write what it gives in the two formats of the protocol,
 //! `names.rs` has every name that a convention gave.
@@ -29,7 +29,7 @@ pub const SPAN_EVENTS_MAX: usize = 4096;
 pub struct Traces {
     /// The run's own id.
     pub trace_id: [u8; 16],
-    /// What produced the spans.
+    /// Attributes of the program that produced the spans.
     pub resource: Vec<Attribute>,
     /// The version of the program that made them of the journal.
     pub scope_version: &'static str,
@@ -44,30 +44,30 @@ pub struct Span {
     pub id: [u8; 8],
     /// The span that it lies in; absent for the run itself.
     pub parent: Option<[u8; 8]>,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What kind.
-    pub kind: Kind,
-    /// When it began, in nanoseconds since 1970.
+    /// Its kind.
+    pub kind: SpanKind,
+    /// Its beginning, in nanoseconds since 1970.
     pub start: u64,
-    /// When it ended; never before it began, and never after its parent.
+    /// Its end, in nanoseconds since 1970; never before its beginning, and never after its parent's end.
     pub end: u64,
-    /// What is said of it.
+    /// Its attributes.
     pub attributes: Vec<Attribute>,
-    /// What happened meanwhile.
+    /// Events within the span.
     pub events: Vec<SpanEvent>,
-    /// How many events there were besides.
+    /// Number of events that were left out.
     pub dropped_events: u32,
-    /// What went wrong, in a word; absent if nothing did.
+    /// A word for the error; absent if it didn't fail.
     pub error: Option<String>,
 }
 
 /// The kinds of spans that are used, with their numbers in the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SpanKind {
     /// Within the program.
     Internal = 1,
-    /// A request to somebody else.
+    /// A request to another program.
     Client = 3,
 }
 
@@ -77,11 +77,11 @@ const STATUS_ERROR: u32 = 2;
 /// Something that happened at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpanEvent {
-    /// When, in nanoseconds since 1970.
+    /// Its time, in nanoseconds since 1970.
     pub at: u64,
-    /// What.
+    /// Its name.
     pub name: &'static str,
-    /// What is said of it.
+    /// Its attributes.
     pub attributes: Vec<Attribute>,
 }
 

@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Attribute, Kind, SPAN_EVENTS_MAX, Span, SpanEvent, Traces, Value, names};
+use super::{Attribute, SPAN_EVENTS_MAX, Span, SpanEvent, SpanKind, Traces, Value, names};
 use crate::trace::redact::word;
 use crate::trace::{
     AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HostEvent, PartEvent, RunEvent,
     RunOptions, TurnEvent,
 };
 
-/// Whether what was said, written and read is among the attributes.
+/// The choice to include or leave out the contents of what was said, written and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// It is not.
@@ -38,7 +38,7 @@ pub struct Projection {
     /// Those that have not ended, by their place.
     open: BTreeSet<usize>,
     agents: Vec<AgentOptions>,
-    /// What was said to the agent of a part since its last turn.
+    /// The messages to the agent of a part since its last turn.
     said: BTreeMap<String, Vec<(MessageRole, String)>>,
     last: u64,
     version: Option<String>,
@@ -111,7 +111,7 @@ impl Projection {
                 }
                 attributes.push(text("adjutant.slot", slot.to_string()));
                 let key = Key { part: event.part.clone(), slot: *slot };
-                self.asked(key, part, at, format!("{} {name}", names::CHAT), Kind::Client, attributes);
+                self.asked(key, part, at, format!("{} {name}", names::CHAT), SpanKind::Client, attributes);
             }
             Body::Turn(TurnEvent::AgentReply { text: reply, calls, usage, stop, .. }) => {
                 let mut more = usage.map(|usage| tokens(&usage)).unwrap_or_default();
@@ -145,7 +145,7 @@ impl Projection {
                 }
                 attributes.push(text("adjutant.slot", slot.to_string()));
                 let key = Key { part: event.part.clone(), slot: *slot };
-                self.asked(key, part, at, format!("{} {tool}", names::EXECUTE_TOOL), Kind::Internal, attributes);
+                self.asked(key, part, at, format!("{} {tool}", names::EXECUTE_TOOL), SpanKind::Internal, attributes);
             }
             Body::Call(CallEvent::ToolResult { success, bytes, content, artifact, code, exit_code, .. }) => {
                 let mut more = vec![number("adjutant.result_bytes", *bytes)];
@@ -201,7 +201,7 @@ impl Projection {
         self.trace_id.copy_from_slice(&hash.as_bytes()[..16]);
         let attributes = vec![text(names::OPERATION, names::INVOKE_AGENT), text(names::CONVERSATION_ID, &*self.run)];
         let name = format!("{} {}", names::INVOKE_AGENT, self.run);
-        let root = self.span("", None, at, name, Kind::Internal, attributes);
+        let root = self.span("", None, at, name, SpanKind::Internal, attributes);
         self.parts.insert(String::new(), root);
     }
 
@@ -221,12 +221,12 @@ impl Projection {
             text("adjutant.part", path),
         ];
         let name = format!("{} {name}", names::INVOKE_AGENT);
-        let index = self.span(path, Some(parent), at, name, Kind::Internal, attributes);
+        let index = self.span(path, Some(parent), at, name, SpanKind::Internal, attributes);
         self.parts.insert(path.to_owned(), index);
         index
     }
 
-    fn asked(&mut self, key: Key, part: usize, at: u64, name: String, kind: Kind, attributes: Vec<Attribute>) {
+    fn asked(&mut self, key: Key, part: usize, at: u64, name: String, kind: SpanKind, attributes: Vec<Attribute>) {
         // A line that is there twice is damage: ids stay unique.
         if !self.asked.contains_key(&key) {
             let of = format!("{}\n{}", key.part, key.slot);
@@ -241,7 +241,7 @@ impl Projection {
         parent: Option<usize>,
         at: u64,
         name: String,
-        kind: Kind,
+        kind: SpanKind,
         attributes: Vec<Attribute>,
     ) -> usize {
         let mut hasher = blake3::Hasher::new();
@@ -332,7 +332,7 @@ impl Projection {
     }
 }
 
-/// What was said to an agent, as attributes.
+/// Returns the messages to an agent as attributes.
 fn messages(said: Vec<(MessageRole, String)>) -> Vec<Attribute> {
     let (system, user): (Vec<_>, Vec<_>) = said.into_iter().partition(|(role, _)| *role == MessageRole::System);
     let part = |text: String| json!({ "type": "text", "content": text });
@@ -348,7 +348,8 @@ fn messages(said: Vec<(MessageRole, String)>) -> Vec<Attribute> {
     attributes
 }
 
-/// What happened at a moment: its name and what is said of it. `None` for what is told otherwise, or only has content.
+/// Returns the name and the attributes of an event that marks a moment. `None` for an event that a span shows, or that
+/// only has content.
 fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>)> {
     let with = |mut attributes: Vec<Attribute>, key: &'static str, said: &str| {
         if content == Content::Included {

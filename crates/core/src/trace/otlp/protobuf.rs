@@ -8,25 +8,25 @@ use super::{Attribute, STATUS_ERROR, Span, SpanEvent, Traces, Value, names};
 /// One `ExportTraceServiceRequest` with these spans of `traces`.
 #[must_use]
 pub fn to_protobuf(traces: &Traces, spans: &[Span]) -> Vec<u8> {
-    let mut scope = Message::default();
+    let mut scope = ProtobufMessage::default();
     scope.text(1, "adjutant").text(2, traces.scope_version);
-    let mut scope_spans = Message::default();
+    let mut scope_spans = ProtobufMessage::default();
     scope_spans.message(1, &scope);
     for span in spans {
         scope_spans.message(2, &self::span(traces, span));
     }
     scope_spans.text(3, names::SCHEMA_URL);
-    let mut resource = Message::default();
+    let mut resource = ProtobufMessage::default();
     attributes(&mut resource, 1, &traces.resource);
-    let mut resource_spans = Message::default();
+    let mut resource_spans = ProtobufMessage::default();
     resource_spans.message(1, &resource).message(2, &scope_spans).text(3, names::SCHEMA_URL);
-    let mut request = Message::default();
+    let mut request = ProtobufMessage::default();
     request.message(1, &resource_spans);
     request.0
 }
 
-fn span(traces: &Traces, span: &Span) -> Message {
-    let mut message = Message::default();
+fn span(traces: &Traces, span: &Span) -> ProtobufMessage {
+    let mut message = ProtobufMessage::default();
     message.bytes(1, &traces.trace_id).bytes(2, &span.id);
     if let Some(parent) = &span.parent {
         message.bytes(4, parent);
@@ -37,7 +37,7 @@ fn span(traces: &Traces, span: &Span) -> Message {
         message.message(11, &self::event(event));
     }
     message.number(12, u64::from(span.dropped_events));
-    let mut status = Message::default();
+    let mut status = ProtobufMessage::default();
     if let Some(error) = &span.error {
         status.text(2, error).number(3, u64::from(STATUS_ERROR));
     }
@@ -45,30 +45,30 @@ fn span(traces: &Traces, span: &Span) -> Message {
     message
 }
 
-fn event(event: &SpanEvent) -> Message {
-    let mut message = Message::default();
+fn event(event: &SpanEvent) -> ProtobufMessage {
+    let mut message = ProtobufMessage::default();
     message.fixed(1, event.at).text(2, event.name);
     attributes(&mut message, 3, &event.attributes);
     message
 }
 
-fn attributes(message: &mut Message, field: u64, all: &[Attribute]) {
+fn attributes(message: &mut ProtobufMessage, field: u64, all: &[Attribute]) {
     for attribute in all {
-        let mut pair = Message::default();
+        let mut pair = ProtobufMessage::default();
         pair.text(1, attribute.key).message(2, &value(&attribute.value));
         message.message(field, &pair);
     }
 }
 
 /// A value is one of several fields, so that it is written even if it is empty.
-fn value(value: &Value) -> Message {
-    let mut message = Message::default();
+fn value(value: &Value) -> ProtobufMessage {
+    let mut message = ProtobufMessage::default();
     match value {
         Value::Text(text) => message.bytes(1, text.as_bytes()),
         Value::Flag(flag) => message.tag(2, VARINT).varint(u64::from(*flag)),
         Value::Number(number) => message.tag(3, VARINT).varint(number.cast_unsigned()),
         Value::Texts(texts) => {
-            let mut values = Message::default();
+            let mut values = ProtobufMessage::default();
             for text in texts {
                 values.message(1, &self::value(&Value::Text(text.clone())));
             }
@@ -85,9 +85,9 @@ const LENGTH: u64 = 2;
 
 /// A message as it is written.
 #[derive(Debug, Default)]
-struct Message(Vec<u8>);
+struct ProtobufMessage(Vec<u8>);
 
-impl Message {
+impl ProtobufMessage {
     fn varint(&mut self, mut number: u64) -> &mut Self {
         while number >= 0x80 {
             self.0.push((number & 0x7f) as u8 | 0x80);
@@ -127,16 +127,17 @@ impl Message {
     }
 }
 
-/// How many spans an `ExportTraceServiceResponse` says were not taken, and why. `None` if it can't be read.
+/// Returns the number of spans that an `ExportTraceServiceResponse` says were rejected, and its reason. `None` if it
+/// can't be read.
 #[must_use]
 pub fn rejected(response: &[u8]) -> Option<(u64, String)> {
     let mut rejected = (0, String::new());
     for (field, value) in fields(response)? {
-        if let (1, Field::Bytes(partial)) = (field, value) {
+        if let (1, ProtobufField::Bytes(partial)) = (field, value) {
             for (field, value) in fields(partial)? {
                 match (field, value) {
-                    (1, Field::Number(count)) => rejected.0 = count,
-                    (2, Field::Bytes(why)) => rejected.1 = String::from_utf8_lossy(why).into_owned(),
+                    (1, ProtobufField::Number(count)) => rejected.0 = count,
+                    (2, ProtobufField::Bytes(why)) => rejected.1 = String::from_utf8_lossy(why).into_owned(),
                     _ => {}
                 }
             }
@@ -145,23 +146,23 @@ pub fn rejected(response: &[u8]) -> Option<(u64, String)> {
     Some(rejected)
 }
 
-enum Field<'b> {
+enum ProtobufField<'b> {
     Number(u64),
     Bytes(&'b [u8]),
 }
 
-fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, Field<'_>)>> {
+fn fields(mut bytes: &[u8]) -> Option<Vec<(u64, ProtobufField<'_>)>> {
     let mut found = Vec::new();
     while !bytes.is_empty() {
         let tag = take_varint(&mut bytes)?;
         let field = match tag & 7 {
-            VARINT => Field::Number(take_varint(&mut bytes)?),
+            VARINT => ProtobufField::Number(take_varint(&mut bytes)?),
             LENGTH => {
                 let length = usize::try_from(take_varint(&mut bytes)?).ok()?;
-                Field::Bytes(take(&mut bytes, length)?)
+                ProtobufField::Bytes(take(&mut bytes, length)?)
             }
-            FIXED => Field::Bytes(take(&mut bytes, 8)?),
-            5 => Field::Bytes(take(&mut bytes, 4)?),
+            FIXED => ProtobufField::Bytes(take(&mut bytes, 8)?),
+            5 => ProtobufField::Bytes(take(&mut bytes, 4)?),
             _ => return None,
         };
         found.push((tag >> 3, field));

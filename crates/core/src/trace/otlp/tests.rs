@@ -65,7 +65,7 @@ fn a_run_is_an_agent_with_chats_and_tools() {
     assert!(is_text(chat, names::PROVIDER, "anthropic") && is_text(chat, names::OPERATION, "chat"));
     assert_eq!(value(chat, names::INPUT_TOKENS), Some(&Value::Number(12)));
     assert_eq!(value(chat, names::FINISH_REASONS), Some(&Value::Texts(vec!["tool_use".into()])));
-    assert_eq!((chat.kind, tool.kind), (Kind::Client, Kind::Internal));
+    assert_eq!((chat.kind, tool.kind), (SpanKind::Client, SpanKind::Internal));
     assert_eq!(tool.error.as_deref(), Some("NOT_FOUND"));
     assert!(is_text(tool, names::TOOL_CALL_ID, "c1") && is_text(root, "adjutant.outcome", "failed"));
     let events: Vec<&str> = session.events.iter().map(|event| event.name).collect();

@@ -1,9 +1,9 @@
-//! What is in an evidence pack, and whether it is what was packed: files that a third party checks without our home.
+//! Checks the contents of an evidence pack against its manifest: files that a third party checks without our home.
 //!
-//! In: a manifest, and name and hashes of each file as it was found. Out: what is wrong. A pack has a fixed set of
+//! In: a manifest, and the name and hashes of each file as it was found. Out: the faults. A pack has a fixed set of
 //! names in ascending order, each with its hashes in the manifest, so that nothing can be added, removed, changed or
-//! put elsewhere. What a manifest can't show is that it is itself the one that was made: its hash is told when it is
-//! made, for whoever wants to compare. Reads and writes no file.
+//! put elsewhere. A manifest can't show that it is itself the one that was made: its hash is printed when the pack is
+//! made, for a later comparison. Reads and writes no file.
 //!
 //! Begin with [`Manifest`] and [`Check`]; [`RedactedChain`] checks a journal from which content was left out.
 
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::redact::is_marked;
-use super::verify::{Finding, FindingKind};
+use super::verify::{FindingKind, JournalFinding};
 use super::wire::{self, PREV_CHARS};
 
-/// What a manifest says that it is.
+/// The format that a manifest names.
 pub const FORMAT: &str = "adjutant-evidence-pack";
 
 /// The version of packs that is written, and the newest that is read.
@@ -23,13 +23,13 @@ pub const VERSION: u32 = 1;
 
 /// The manifest: the first file of a pack.
 pub const MANIFEST: &str = "MANIFEST.json";
-/// The page for whoever verifies.
+/// The page that explains how to verify the pack.
 pub const PAGE: &str = "VERIFY.md";
 /// The journal.
 pub const JOURNAL: &str = "journal.ndjson";
 /// The hashes of the lines of a redacted journal, as they were: 64 digits for each.
 pub const HASHES: &str = "hashes.txt";
-/// The program for whoever has nothing but Python.
+/// The program that verifies the pack with nothing but Python.
 pub const PROGRAM: &str = "verify.py";
 /// The folder of contents, each named by its hash.
 pub const ARTIFACTS: &str = "artifacts/";
@@ -42,7 +42,7 @@ pub const PROGRAM_TEXT: &str = include_str!("verify.py");
 /// The largest manifest that is read, in bytes: a line for each of a hundred thousand contents.
 pub const MANIFEST_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// What a pack is of, and what is in it.
+/// The run of a pack, and its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`FORMAT`].
@@ -53,30 +53,30 @@ pub struct Manifest {
     pub run: String,
     /// The version of the program that made the pack.
     pub adjutant_version: String,
-    /// What is known of the journal.
+    /// Facts about the journal.
     pub journal: JournalFacts,
     /// Every file but the manifest.
     pub files: BTreeMap<String, FileFacts>,
-    /// What belongs to the run and is not here.
+    /// Things that belong to the run and are not in the pack.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What is known of the journal in a pack, as it was when it was packed.
+/// Facts about the journal in a pack, from the time of packing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalFacts {
-    /// Whether content was left out of it.
+    /// True if content was left out of it.
     pub redacted: bool,
-    /// How many whole lines it has.
+    /// Number of whole lines.
     pub lines: u64,
     /// The number of the last line.
     pub last_seq: Option<u64>,
     /// The short hash of the last line, as it was written.
     pub last_hash: Option<String>,
-    /// How many things were wrong with it when it was packed.
+    /// Number of faults found in it at the time of packing.
     pub faults: u64,
 }
 
-/// What is known of one file.
+/// Length and hashes of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileFacts {
     /// Its length.
@@ -90,12 +90,12 @@ pub struct FileFacts {
 /// Something that belongs to the run and is not in the pack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// What.
+    /// Name of the thing.
     pub what: String,
     /// Its hash, if it is a content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// Why.
+    /// Reason for leaving it out.
     pub why: String,
 }
 
@@ -104,7 +104,7 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, as half a sentence.
+    /// Describes its fault, as half a sentence.
     pub fn read(text: &[u8]) -> Result<Self, String> {
         let manifest: Self = serde_json::from_slice(text).map_err(|error| format!("it can't be read: {error}"))?;
         if manifest.format != FORMAT {
@@ -135,7 +135,7 @@ impl Manifest {
     }
 }
 
-/// Whether a file of this name can be in a pack besides the manifest.
+/// Returns true if a file of this name can be in a pack besides the manifest.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     matches!(name, PAGE | JOURNAL | HASHES | PROGRAM) || name.strip_prefix(ARTIFACTS).is_some_and(is_hash)
@@ -166,11 +166,11 @@ impl<'m> Check<'m> {
         Self { manifest, last: None, found: 0, faults: Vec::new() }
     }
 
-    /// Whether a file of this name and length belongs there, before anything of it is read.
+    /// Checks that a file of this name and length belongs there, before anything of it is read.
     ///
     /// # Errors
     ///
-    /// Why it does not; then it need not be read.
+    /// Describes the fault; then the file need not be read.
     pub fn admit(&mut self, name: &str, bytes: u64) -> Result<&'m FileFacts, String> {
         let Some(facts) = self.manifest.files.get(name) else {
             return Err(format!("`{}` is not in the manifest: it was added", shown(name)));
@@ -215,22 +215,22 @@ pub struct RedactedChain<'h> {
     lines: u64,
     unchanged: u64,
     last_seq: Option<u64>,
-    findings: Vec<Finding>,
+    findings: Vec<JournalFinding>,
 }
 
-/// What a redacted journal still shows.
+/// Findings about a redacted journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactedReading {
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u64,
-    /// How many of them are byte for byte what was written.
+    /// Number of lines that are byte for byte as they were written.
     pub unchanged: u64,
     /// The number of the last line.
     pub last_seq: Option<u64>,
     /// The short hash of the last line, as it was written.
     pub last_hash: Option<String>,
-    /// What is wrong, by line.
-    pub findings: Vec<Finding>,
+    /// The findings, by line.
+    pub findings: Vec<JournalFinding>,
 }
 
 impl<'h> RedactedChain<'h> {
@@ -274,7 +274,7 @@ impl<'h> RedactedChain<'h> {
         }
     }
 
-    /// What was found.
+    /// Returns the findings.
     #[must_use]
     pub fn finish(mut self) -> RedactedReading {
         let hashes = self.hashes.len() as u64;
@@ -294,7 +294,7 @@ impl<'h> RedactedChain<'h> {
 
     fn fault(&mut self, kind: FindingKind, what: &str) {
         let what = what.to_owned();
-        self.findings.push(Finding { line: Some(self.lines), kind, is_fault: true, what, next: None });
+        self.findings.push(JournalFinding { line: Some(self.lines), kind, is_fault: true, what, next: None });
     }
 }
 

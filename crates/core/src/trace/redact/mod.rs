@@ -1,9 +1,9 @@
 //! Takes content out of the lines of a journal and leaves its structure: types, numbers, hashes, names and times stay,
-//! what anybody said, wrote or read goes.
+//! text that was said, written or read goes.
 //!
-//! In: a line. Out: a line that reads as the same event. Each text in it that was content says how long it was. What
-//! nobody has decided about is content: an unknown type keeps its head, an unknown field its numbers. A line with
-//! nothing to leave out comes back byte for byte.
+//! In: a line. Out: a line that reads as the same event. Each text in it that was content is replaced by its length.
+//! Fields that no rule decides about are content: an unknown type keeps its head, an unknown field its numbers. A line
+//! with nothing to leave out comes back byte for byte.
 //!
 //! Begin with [`redact_line`]; what is content stands with each type of event.
 
@@ -16,12 +16,12 @@ use serde_json::Value;
 
 use super::event::EventKind;
 use super::read::{Fields, object_of};
-use super::spec::{Field, HEAD, Rule, field_in};
+use super::spec::{Field, HEAD, RedactionRule, field_in};
 
 /// The longest word that is kept, in bytes: names of tools, calls and parts, hashes, times.
 const WORD_BYTES_MAX: usize = 128;
 
-/// The line as it may be shown to anybody. One that can't be read becomes one that says how long it was.
+/// Returns the line without its content. A line that can't be read becomes one that says its length.
 #[must_use]
 pub fn redact_line(line: &str) -> Cow<'_, str> {
     let Some((kind, fields)) = object_of(line).and_then(|fields| Some((fields.text("type")?.into_owned(), fields)))
@@ -42,7 +42,7 @@ pub fn word(text: &str) -> Cow<'_, str> {
     if is_word(text) { Cow::Borrowed(text) } else { Cow::Owned(marker(text.len())) }
 }
 
-/// Whether a redacted line says of something that it was left out.
+/// Returns true if a redacted line has a mark for something that was left out.
 #[must_use]
 pub fn is_marked(line: &str) -> bool {
     line.contains("[redacted: ") || line.contains(r#"{"redacted_bytes":"#) || line.contains(r#""unreadable_line""#)
@@ -56,22 +56,22 @@ fn marker(bytes: usize) -> String {
     format!("[redacted: {bytes} bytes]")
 }
 
-/// Whether a text is what stands for another already.
+/// Returns true if a text is already the marker of another.
 fn is_marker(text: &str) -> bool {
     let digits = text.strip_prefix("[redacted: ").and_then(|rest| rest.strip_suffix(" bytes]"));
     digits.is_some_and(|digits| digits.len() <= 20 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The rule of the field of this name; `None` if nobody has decided about it.
-fn rule_in(fields: &'static [Field], name: &str) -> Option<&'static Rule> {
-    field_in(fields, name).map(|field| &field.rule).filter(|rule| !matches!(rule, Rule::Unknown))
+/// Returns the rule of the field of this name; `None` if no rule decides about it.
+fn rule_in(fields: &'static [Field], name: &str) -> Option<&'static RedactionRule> {
+    field_in(fields, name).map(|field| &field.rule).filter(|rule| !matches!(rule, RedactionRule::Unknown))
 }
 
 /// Writes the fields of an object, by the rule that each has; a name without a rule may be content too.
-fn object<'r>(out: &mut String, fields: &Fields<'_>, rule: impl Fn(&str) -> Option<&'r Rule>) {
+fn object<'r>(out: &mut String, fields: &Fields<'_>, rule: impl Fn(&str) -> Option<&'r RedactionRule>) {
     for (name, json) in fields.iter() {
         let known = rule(name);
-        if matches!(known, Some(Rule::Gone)) {
+        if matches!(known, Some(RedactionRule::Gone)) {
             continue;
         }
         if !out.ends_with('{') {
@@ -79,27 +79,27 @@ fn object<'r>(out: &mut String, fields: &Fields<'_>, rule: impl Fn(&str) -> Opti
         }
         out.push_str(&quoted(&if known.is_some() { Cow::Borrowed(name) } else { word(name) }));
         out.push(':');
-        value(out, json, known.unwrap_or(&Rule::Unknown));
+        value(out, json, known.unwrap_or(&RedactionRule::Unknown));
     }
 }
 
-fn value(out: &mut String, json: &str, rule: &Rule) {
+fn value(out: &mut String, json: &str, rule: &RedactionRule) {
     match rule {
-        Rule::Plain => leaves(out, json, is_word),
-        Rule::Text => leaves(out, json, |text| text.is_empty()),
-        Rule::Whole => whole(out, json),
-        Rule::Unknown if json.starts_with(['{', '[']) => whole(out, json),
-        Rule::Unknown => leaves(out, json, |text| text.is_empty()),
-        Rule::Object(rules) => one(out, json, |name| rule_in(rules, name)),
-        Rule::Objects(rules) => {
+        RedactionRule::Plain => leaves(out, json, is_word),
+        RedactionRule::Text => leaves(out, json, |text| text.is_empty()),
+        RedactionRule::Whole => whole(out, json),
+        RedactionRule::Unknown if json.starts_with(['{', '[']) => whole(out, json),
+        RedactionRule::Unknown => leaves(out, json, |text| text.is_empty()),
+        RedactionRule::Object(rules) => one(out, json, |name| rule_in(rules, name)),
+        RedactionRule::Objects(rules) => {
             each(out, json, |out, item| one(out, item, |name| rule_in(rules, name)));
         }
-        Rule::MapOf(rules) => one(out, json, |name| is_word(name).then_some(*rules)),
-        Rule::Gone => out.push_str("null"),
+        RedactionRule::MapOf(rules) => one(out, json, |name| is_word(name).then_some(*rules)),
+        RedactionRule::Gone => out.push_str("null"),
     }
 }
 
-fn one<'r>(out: &mut String, json: &str, rule: impl Fn(&str) -> Option<&'r Rule>) {
+fn one<'r>(out: &mut String, json: &str, rule: impl Fn(&str) -> Option<&'r RedactionRule>) {
     match object_of(json) {
         Some(fields) => {
             out.push('{');

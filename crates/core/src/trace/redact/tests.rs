@@ -10,7 +10,7 @@ use crate::trace::{EventKind, Line, wire};
 /// One line of each event, every field of it filled in; content says so in a word that nothing else has.
 const SAMPLES: &str = include_str!("samples.ndjson");
 
-/// What all content in the samples holds.
+/// A word that all content in the samples holds.
 const CANARY: &str = "CANARY";
 
 /// The source of each family of events, and the line on which its events begin.
@@ -91,7 +91,9 @@ fn every_event_and_every_field_is_decided_about() {
     assert!(missing.is_empty(), "a family is missing in FAMILIES: {missing:?}");
     for (event, fields) in &vocabulary {
         let rules = if event == "options" {
-            let Some(Rule::Object(options)) = fields_of("run_start").and_then(|rules| rule_in(rules, "options")) else {
+            let Some(RedactionRule::Object(options)) =
+                fields_of("run_start").and_then(|rules| rule_in(rules, "options"))
+            else {
                 panic!("options are an object")
             };
             options

@@ -14,13 +14,13 @@ pub(in crate::trace) struct Field {
     name: &'static str,
     shape: Shape,
     is_needed: bool,
-    /// What redaction does to it.
-    pub(in crate::trace) rule: Rule,
+    /// The rule by which it is redacted.
+    pub(in crate::trace) rule: RedactionRule,
 }
 
 #[derive(Debug)]
 enum Shape {
-    /// Anything: nobody relies on it.
+    /// Any value: no reader relies on it.
     Any,
     Text,
     Number,
@@ -35,9 +35,9 @@ enum Shape {
     Typed(fn(&str) -> bool),
 }
 
-/// What redaction does to a field.
+/// The rule by which a field is redacted.
 #[derive(Debug)]
-pub(in crate::trace) enum Rule {
+pub(in crate::trace) enum RedactionRule {
     /// Numbers, flags and words stay: names, hashes, times, words of ours. A text that is no word is content.
     Plain,
     /// A text, or several: each says how long it was.
@@ -51,14 +51,14 @@ pub(in crate::trace) enum Rule {
     /// A list of such objects.
     Objects(&'static [Field]),
     /// An object whose names are words, and whose values are of one kind.
-    MapOf(&'static Rule),
-    /// Nobody has decided: numbers and flags stay.
+    MapOf(&'static RedactionRule),
+    /// Not decided: numbers and flags stay.
     Unknown,
 }
 
 impl Field {
     const fn new(name: &'static str, shape: Shape, is_needed: bool) -> Self {
-        Self { name, shape, is_needed, rule: Rule::Plain }
+        Self { name, shape, is_needed, rule: RedactionRule::Plain }
     }
 
     /// The field may be absent.
@@ -67,28 +67,28 @@ impl Field {
         self
     }
 
-    /// The field is text, or several, that somebody said, wrote or read.
+    /// Marks the field as text, or several, that was said, written or read in the run.
     pub(in crate::trace) const fn content(self) -> Self {
-        self.redacted(Rule::Text)
+        self.redacted(RedactionRule::Text)
     }
 
     /// The field is content of any form.
     pub(in crate::trace) const fn whole(self) -> Self {
-        self.redacted(Rule::Whole)
+        self.redacted(RedactionRule::Whole)
     }
 
     /// The field is left out with its name when redacted.
     pub(in crate::trace) const fn gone(self) -> Self {
-        self.redacted(Rule::Gone)
+        self.redacted(RedactionRule::Gone)
     }
 
-    /// The field is the peer's: nobody has decided whether it is content.
+    /// Marks the field as the peer's: whether it is content is not decided.
     pub(in crate::trace) const fn undecided(self) -> Self {
-        self.redacted(Rule::Unknown)
+        self.redacted(RedactionRule::Unknown)
     }
 
     /// The field is redacted by this rule.
-    pub(in crate::trace) const fn redacted(mut self, rule: Rule) -> Self {
+    pub(in crate::trace) const fn redacted(mut self, rule: RedactionRule) -> Self {
         self.rule = rule;
         self
     }
@@ -129,12 +129,12 @@ pub(in crate::trace) const fn typed<T: DeserializeOwned>(name: &'static str) -> 
 
 /// An object that is read and redacted field by field.
 pub(in crate::trace) const fn object(name: &'static str, fields: &'static [Field]) -> Field {
-    Field::new(name, Shape::Object(fields), true).redacted(Rule::Object(fields))
+    Field::new(name, Shape::Object(fields), true).redacted(RedactionRule::Object(fields))
 }
 
 /// A list of objects that are read and redacted field by field.
 pub(in crate::trace) const fn objects(name: &'static str, fields: &'static [Field]) -> Field {
-    Field::new(name, Shape::Objects(fields), true).redacted(Rule::Objects(fields))
+    Field::new(name, Shape::Objects(fields), true).redacted(RedactionRule::Objects(fields))
 }
 
 fn reads_as<T: DeserializeOwned>(json: &str) -> bool {

@@ -1,5 +1,5 @@
-//! What is said of a type of event, all in one place: how it is shown on one line, how much it matters, and its fields
-//! with their types and what redaction does to each.
+//! The description of each type of event, all in one place: its text on one line, its weight, and its fields with their
+//! types and the rules by which they are redacted.
 //!
 //! In: the fields of a line, of ours or of the peer's. Out: what readers of traces need: `shape`, redaction, labels and
 //! timelines ask here. Each family of events has the [`Spec`]s of its own.
@@ -10,9 +10,9 @@ mod recorded;
 use super::read::Fields;
 
 pub(super) use field::{
-    Field, HEAD, Rule, any, field_in, flag, hold, number, numbers, object, objects, slot, text, texts, typed,
+    Field, HEAD, RedactionRule, any, field_in, flag, hold, number, numbers, object, objects, slot, text, texts, typed,
 };
-pub(super) use recorded::{ACTION_UNITS_MAX, NOTE_UNITS_MAX, Recorded, SAID_UNITS_MAX, joined, ok};
+pub(super) use recorded::{ACTION_UNITS_MAX, NOTE_UNITS_MAX, RecordedEvent, SAID_UNITS_MAX, joined, ok};
 use serde::Serialize;
 
 /// All that readers of traces know of a type of event.
@@ -20,25 +20,25 @@ use serde::Serialize;
 pub struct Spec {
     /// Its label, of at most 13 characters.
     pub label: &'static str,
-    /// How much it matters to somebody who follows a run.
+    /// Its weight for a person who follows a run.
     pub weight: Weight,
     /// Returns whether a line with these fields is good or bad news.
     pub tone: fn(&Fields<'_>) -> Tone,
     pub(super) fields: &'static [Field],
-    pub(super) detail: fn(&Recorded<'_>) -> String,
+    pub(super) detail: fn(&RecordedEvent<'_>) -> String,
 }
 
 impl Spec {
     /// Returns the detail of the event with these fields. `is_ours` is true if one of our drivers wrote the line.
     ///
-    /// The detail is as it was recorded: whoever prints it makes it visible first.
+    /// The detail is as it was recorded: the caller makes it visible before printing it.
     #[must_use]
     pub fn detail(&self, fields: &Fields<'_>, is_ours: bool) -> String {
-        (self.detail)(&Recorded { fields, is_ours })
+        (self.detail)(&RecordedEvent { fields, is_ours })
     }
 }
 
-/// How much an event matters.
+/// The weight of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
@@ -50,7 +50,7 @@ pub enum Weight {
     Detail,
 }
 
-/// Whether an event is good or bad news.
+/// The tone of an event: good or bad news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tone {

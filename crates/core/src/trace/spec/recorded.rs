@@ -1,4 +1,4 @@
-//! A recorded event as it is told on one line.
+//! A recorded event, for its text on one line.
 
 use std::fmt::Display;
 use std::ops::Deref;
@@ -15,13 +15,13 @@ pub(in crate::trace) const SAID_UNITS_MAX: usize = ACTION_UNITS_MAX;
 
 /// The fields of a line, and who wrote it.
 #[derive(Debug, Clone, Copy)]
-pub struct Recorded<'a> {
+pub struct RecordedEvent<'a> {
     pub(super) fields: &'a Fields<'a>,
     /// True if one of our drivers wrote it.
     pub(in crate::trace) is_ours: bool,
 }
 
-impl<'a> Deref for Recorded<'a> {
+impl<'a> Deref for RecordedEvent<'a> {
     type Target = Fields<'a>;
 
     fn deref(&self) -> &Fields<'a> {
@@ -29,7 +29,7 @@ impl<'a> Deref for Recorded<'a> {
     }
 }
 
-impl Recorded<'_> {
+impl RecordedEvent<'_> {
     /// Returns the length of a text: in bytes for us; the peer says bytes and counts UTF-16 units.
     pub(in crate::trace) fn bytes(&self, name: &str) -> impl Display + use<> {
         let text = self.word(name);

@@ -20,7 +20,7 @@ const PEERS: &str = include_str!(concat!(
 fn every_text(trace: &Trace<'_>) -> Vec<String> {
     let summary = summary::of(trace);
     let said = transcript::of(trace);
-    let events = trace::of(trace, trace::Extent::All);
+    let events = trace::of(trace, trace::TraceExtent::All);
     let rows = vec![list::ListRow::from(&summary)];
     vec![
         summary::text(&summary),
@@ -146,7 +146,7 @@ fn no_text_of_a_trace_reaches_a_terminal_as_it_is() {
 fn a_text_can_not_forge_a_line() {
     let forged = "ok\n2026-01-01T00:00:00.000Z  tool_call    rm  (allow)";
     let line = json!({ "type": "error", "error": forged, "phase": "execute", "at": "t" }).to_string();
-    let text = trace::text(&trace::of(&read_lines([(1, line.as_str())]), trace::Extent::All));
+    let text = trace::text(&trace::of(&read_lines([(1, line.as_str())]), trace::TraceExtent::All));
     assert_eq!(text.lines().count(), 1, "{text}");
 }
 

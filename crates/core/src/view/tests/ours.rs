@@ -1,7 +1,7 @@
 //! The views over a journal of ours, made by hand of what a session can say.
 
 use crate::words::{
-    CancelledBy, Choice, Effect, FailureKind, GateAnswer, Layer, LimitMetric, Message, MessageKind, MessageRole, Mode,
+    CancelledBy, Choice, InterruptedEffect, FailureKind, GateAnswer, Layer, LimitMetric, Message, MessageKind, MessageRole, Mode,
     Offer, OperatorWord, Outcome, PartKind, PhaseName, Question, QuestionKind, Rejection, Stop, Usage,
 };
 use std::collections::BTreeMap;
@@ -207,7 +207,7 @@ fn opening() -> Vec<Body> {
     ]
 }
 
-/// What follows when the operator allows it, up to the end.
+/// Returns the events that follow when the operator allows it, up to the end.
 fn ending() -> Vec<Body> {
     vec![
         Body::Run(RunEvent::RunResume { options: None, accepted_damage: vec![3, 4] }),
@@ -241,7 +241,10 @@ fn ending() -> Vec<Body> {
             content: "there is no such tool".into(),
         }),
         begin("call/4.1", "k4", "shell_exec"),
-        Body::Call(CallEvent::Interrupted { slot: "call/4.1".parse().expect("a slot"), effect: Effect::Unknown }),
+        Body::Call(CallEvent::Interrupted {
+            slot: "call/4.1".parse().expect("a slot"),
+            effect: InterruptedEffect::Unknown,
+        }),
         begin("call/5.1", "k5", "write_file"),
         end("call/5.1", "k5", Some("HUNK_FAILED")),
         Body::Learned(LearnedEvent::LearnedSensitivityConsulted {
@@ -354,8 +357,8 @@ fn a_run_that_ended_says_how() {
 fn each_event_has_its_line() {
     let journal = journal(true);
     let trace = read(&journal);
-    insta::assert_snapshot!(trace::text(&trace::of(&trace, trace::Extent::All)));
-    let last = trace::of(&trace, trace::Extent::Last(2));
+    insta::assert_snapshot!(trace::text(&trace::of(&trace, trace::TraceExtent::All)));
+    let last = trace::of(&trace, trace::TraceExtent::Last(2));
     insta::assert_snapshot!("last_events_json", serde_json::to_string_pretty(&last).expect("serializes"));
 }
 
@@ -386,7 +389,7 @@ fn parts_are_named_where_a_run_has_several() {
     let crew = journal_of(opening(), |seq| if seq < 20 { "planner" } else { "subtask/1.1/executor" });
     let trace = read(&crew);
     insta::assert_snapshot!(summary::text(&summary::of(&trace)));
-    let text = trace::text(&trace::of(&trace, trace::Extent::Last(1)));
+    let text = trace::text(&trace::of(&trace, trace::TraceExtent::Last(1)));
     assert!(text.ends_with("  @subtask/1.1/executor\n"), "{text}");
 }
 
@@ -405,7 +408,7 @@ fn an_empty_trace_has_a_text_in_every_view() {
     let trace = Trace::default();
     for text in [
         summary::text(&summary::of(&trace)),
-        trace::text(&trace::of(&trace, trace::Extent::default())),
+        trace::text(&trace::of(&trace, trace::TraceExtent::default())),
         timing::text(&timing::of(&trace)),
         cost::text(&cost::of(&trace, cost::Pricing::Unknown)),
         detectors::text(&detectors::of(&trace)),

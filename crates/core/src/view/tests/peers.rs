@@ -9,7 +9,7 @@ use crate::view::list::ListRow;
 use crate::view::peer_session::{self, PeerSession};
 use crate::view::replay::Fired;
 use crate::view::{
-    View, cost, detectors, list, mcp, peer_summary, permissions, replay, timing, tools, trace, transcript,
+    InspectView, cost, detectors, list, mcp, peer_summary, permissions, replay, timing, tools, trace, transcript,
 };
 
 macro_rules! vector {
@@ -37,7 +37,7 @@ struct Row {
     stdout: String,
 }
 
-/// What our views print for a command line of the peer.
+/// Returns the output of our views for a command line of the peer.
 fn printed(argv: &[&str]) -> String {
     let trace = read_bytes(TRACE.as_bytes());
     let session = peer_session::read(SESSION).expect("the vector is a session");
@@ -56,35 +56,36 @@ fn listed(sessions: &[&PeerSession]) -> String {
 fn inspected(session: &PeerSession, lines: &Trace<'_>, flags: &[&str]) -> String {
     let value = |flag: &str| flags.iter().position(|given| *given == flag).map(|place| flags[place + 1]);
     let named = [
-        ("--cost", View::Cost),
-        ("--trace", View::Trace),
-        ("--timing", View::Timing),
-        ("--detectors", View::Detectors),
-        ("--tools", View::Tools),
-        ("--mcp", View::Mcp),
-        ("--permissions", View::Permissions),
+        ("--cost", InspectView::Cost),
+        ("--trace", InspectView::Trace),
+        ("--timing", InspectView::Timing),
+        ("--detectors", InspectView::Detectors),
+        ("--tools", InspectView::Tools),
+        ("--mcp", InspectView::Mcp),
+        ("--permissions", InspectView::Permissions),
     ];
-    let asked: Vec<View> = named.iter().filter(|(flag, _)| flags.contains(flag)).map(|(_, view)| *view).collect();
-    match View::first_of(&asked) {
+    let asked: Vec<InspectView> =
+        named.iter().filter(|(flag, _)| flags.contains(flag)).map(|(_, view)| *view).collect();
+    match InspectView::first_of(&asked) {
         None if flags.contains(&"--transcript") => {
             transcript::peer_text(session, &transcript::of_peer(session, Some(TRANSCRIPT)))
         }
         None => peer_summary::text(session),
-        Some(View::Trace) => {
-            let tail = value("--tail").map(|tail| trace::Extent::Last(tail.parse().expect("a number")));
-            let extent = if flags.contains(&"--full") { trace::Extent::All } else { tail.unwrap_or_default() };
+        Some(InspectView::Trace) => {
+            let tail = value("--tail").map(|tail| trace::TraceExtent::Last(tail.parse().expect("a number")));
+            let extent = if flags.contains(&"--full") { trace::TraceExtent::All } else { tail.unwrap_or_default() };
             trace::text(&trace::of(lines, extent))
         }
-        Some(View::Timing) => timing::text(&timing::of(lines)),
-        Some(View::Cost) => {
+        Some(InspectView::Timing) => timing::text(&timing::of(lines)),
+        Some(InspectView::Cost) => {
             let price = value("--dollar-per-1k").map(|price| price.parse().expect("a price"));
             let pricing = price.map_or(cost::Pricing::Unknown, cost::Pricing::PerThousand);
             cost::text(&cost::of(lines, pricing))
         }
-        Some(View::Detectors) => detectors::text(&detectors::of(lines)),
-        Some(View::Tools) => tools::text(&tools::of(lines)),
-        Some(View::Mcp) => mcp::text(&mcp::of(lines)),
-        Some(View::Permissions) => permissions::text(&permissions::of(lines)),
+        Some(InspectView::Detectors) => detectors::text(&detectors::of(lines)),
+        Some(InspectView::Tools) => tools::text(&tools::of(lines)),
+        Some(InspectView::Mcp) => mcp::text(&mcp::of(lines)),
+        Some(InspectView::Permissions) => permissions::text(&permissions::of(lines)),
         Some(view) => panic!("no text for {view:?}"),
     }
 }
@@ -119,7 +120,7 @@ fn line_endings_of_another_system_change_nothing() {
     let crlf = TRACE.replace('\n', "\r\n");
     let (unix, other) = (read_bytes(TRACE.as_bytes()), read_bytes(crlf.as_bytes()));
     assert_eq!(timing::of(&unix), timing::of(&other));
-    let text = |lines: &Trace<'_>| trace::text(&trace::of(lines, trace::Extent::All));
+    let text = |lines: &Trace<'_>| trace::text(&trace::of(lines, trace::TraceExtent::All));
     assert_eq!(text(&unix), text(&other));
 }
 

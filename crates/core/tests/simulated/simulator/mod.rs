@@ -5,7 +5,7 @@
 //! the [`Violation`] that was caught. The world survives a kill, the driver does not.
 
 use adjutant_core::words::{
-    Budget, CancelledBy, Category, Choice, Effect, FailureKind, Key, Look, Mode, Outcome, Part, Question, QuestionKind,
+    Budget, CancelledBy, Category, Choice, InterruptedEffect, FailureKind, Key, Look, Mode, Outcome, Part, Question, QuestionKind,
     Stop, Usage,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -406,7 +406,9 @@ impl<P: Procedure> Simulation<'_, P> {
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
                 }
-                Orphan::Repeatable => Body::Call(CallEvent::Interrupted { slot: key.slot, effect: Effect::None }),
+                Orphan::Repeatable => {
+                    Body::Call(CallEvent::Interrupted { slot: key.slot, effect: InterruptedEffect::None })
+                }
                 Orphan::Settle(changes) => match self.settle(&changes) {
                     Some(true) => Body::Call(CallEvent::ToolResult {
                         slot: key.slot,
@@ -421,8 +423,10 @@ impl<P: Procedure> Simulation<'_, P> {
                         settled: true,
                         seen: None,
                     }),
-                    Some(false) => Body::Call(CallEvent::Interrupted { slot: key.slot, effect: Effect::None }),
-                    None => Body::Call(CallEvent::Interrupted { slot: key.slot, effect: Effect::Unknown }),
+                    Some(false) => {
+                        Body::Call(CallEvent::Interrupted { slot: key.slot, effect: InterruptedEffect::None })
+                    }
+                    None => Body::Call(CallEvent::Interrupted { slot: key.slot, effect: InterruptedEffect::Unknown }),
                 },
                 Orphan::Unknown if self.plan.fault == Some(DriverFault::RepeatsOrphans) => {
                     let intent = self
@@ -446,7 +450,9 @@ impl<P: Procedure> Simulation<'_, P> {
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
                 }
-                Orphan::Unknown => Body::Call(CallEvent::Interrupted { slot: key.slot, effect: Effect::Unknown }),
+                Orphan::Unknown => {
+                    Body::Call(CallEvent::Interrupted { slot: key.slot, effect: InterruptedEffect::Unknown })
+                }
             };
             self.append(drive, Entry { part: key.part, body })?;
         }
@@ -765,8 +771,8 @@ fn aborted(key: &Key, command: &Command) -> Body {
             cancellation_source: CancelledBy::OperatorSignal,
             partial_output: String::new(),
         }),
-        Command::Hook(_) => Body::Call(CallEvent::Interrupted { slot, effect: Effect::Unknown }),
-        Command::Look { .. } => Body::Call(CallEvent::Interrupted { slot, effect: Effect::None }),
+        Command::Hook(_) => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
+        Command::Look { .. } => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None }),
         Command::Ask(_) | Command::Wait { .. } => Body::Ask(AskEvent::Withdrawn { slot }),
     }
 }

@@ -6,7 +6,7 @@ use adjutant_core::trace::read::Trace;
 use adjutant_core::view::cost::Cost;
 use adjutant_core::view::detectors::{self, DetectorCount};
 use adjutant_core::view::inbox::Row;
-use adjutant_core::view::list::State as RunState;
+use adjutant_core::view::list::RunState;
 use adjutant_core::view::summary::{self, Summary};
 use adjutant_core::view::timeline::{Block, Moment, Timeline, Weight, place};
 use adjutant_core::words::id::RunId;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use adjutant_core::view::inbox::age;
-use adjutant_core::view::list::State as RunState;
+use adjutant_core::view::list::RunState;
 use adjutant_store::runs::{Catalogued, Listed};
 use askama::Template;
 use axum::extract::{Query, State};
