@@ -20,7 +20,7 @@ pub const NAME_CHARS_MAX: usize = 1_024;
 pub const LIST_MAX: usize = 64;
 /// The longest list of calls.
 pub const CALLS_MAX: usize = 256;
-/// How many faults are told at once.
+/// Number of faults that are told at once.
 const FAULTS_MAX: usize = 12;
 
 /// What one role leaves for the next.
@@ -28,7 +28,7 @@ const FAULTS_MAX: usize = 12;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Handoff {
     /// The planner's.
-    Plan(Plan),
+    Plan(WorkPlan),
     /// The executor's.
     Execution(Execution),
     /// A reviewer's or a critic's.
@@ -39,7 +39,8 @@ pub enum Handoff {
 
 /// How the work is divided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Plan {
+#[schemars(rename = "Plan")]
+pub struct WorkPlan {
     /// The sub-tasks, in the order in which they are done.
     #[schemars(length(min = 1, max = 64))]
     pub subtasks: Vec<SubTask>,
@@ -98,7 +99,7 @@ pub struct Review {
     #[schemars(regex(pattern = r"\S"))]
     pub subtask_id: String,
     /// The judgement.
-    pub verdict: Verdict,
+    pub verdict: ReviewVerdict,
     /// What it rests on.
     #[schemars(regex(pattern = r"\S"))]
     pub rationale: String,
@@ -109,8 +110,9 @@ pub struct Review {
 
 /// A judgement in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Verdict")]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ReviewVerdict {
     /// The criteria are met.
     Pass,
     /// They can't be met this way.
@@ -119,7 +121,7 @@ pub enum Verdict {
     NeedsRetry,
 }
 
-impl Verdict {
+impl ReviewVerdict {
     /// Its word on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -136,7 +138,7 @@ impl Verdict {
 #[schemars(extend("additionalProperties" = false))]
 pub struct Escalation {
     /// How bad it is.
-    pub severity: Severity,
+    pub severity: EscalationSeverity,
     /// Who says so.
     #[serde(default)]
     pub role: String,
@@ -153,9 +155,10 @@ pub struct Escalation {
 
 /// How bad an escalation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Severity")]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words say it")]
-pub enum Severity {
+pub enum EscalationSeverity {
     Info,
     Warn,
     Error,
@@ -171,13 +174,13 @@ pub enum BudgetMetric {
     ToolCalls,
 }
 
-/// What is asked for.
+/// Kind of handoff that a session has to give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffKind {
     /// A plan.
     Plan,
-    /// What was done.
+    /// Account of the work on a sub-task.
     Execution,
     /// A judgement.
     Review,
@@ -208,7 +211,7 @@ impl Handoff {
     }
 }
 
-/// Why a reply holds no handoff.
+/// Reason that a reply holds no handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadHandoff {
     /// It has no fenced block tagged `json`.
@@ -222,14 +225,14 @@ pub enum BadHandoff {
 /// One thing that is wrong with a handoff, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where, such as `$.subtasks[0].title`; none for the whole.
+    /// Path to the faulty value, such as `$.subtasks[0].title`; `None` for the whole.
     pub path: Option<String>,
-    /// What.
+    /// The fault, in words.
     pub what: String,
 }
 
 impl BadHandoff {
-    /// What is wrong, a line each, for the agent.
+    /// Returns the faults, a line each, for the agent.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         match self {
@@ -245,7 +248,7 @@ impl BadHandoff {
         }
     }
 
-    /// The peer's word for it.
+    /// Returns the peer's word for it.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self {
@@ -303,7 +306,7 @@ fn of_block(block: &str) -> Result<Handoff, BadHandoff> {
     if faults.is_empty() { Ok(handoff) } else { Err(BadHandoff::Invalid(faults)) }
 }
 
-/// The schema of a kind of handoff, for those who have to write one.
+/// Returns the schema of a kind of handoff, for those who have to write one.
 #[must_use]
 pub fn schema(kind: HandoffKind) -> &'static Value {
     let found = SCHEMAS.iter().find(|(name, ..)| *name == kind.as_str());
@@ -312,7 +315,7 @@ pub fn schema(kind: HandoffKind) -> &'static Value {
 
 /// Kind, schema and what checks it.
 static SCHEMAS: LazyLock<Vec<(&'static str, Value, Validator)>> = LazyLock::new(|| {
-    vec![of::<Plan>("plan"), of::<Execution>("execution"), of::<Review>("review"), of::<Escalation>("escalation")]
+    vec![of::<WorkPlan>("plan"), of::<Execution>("execution"), of::<Review>("review"), of::<Escalation>("escalation")]
 });
 
 fn of<T: JsonSchema>(kind: &'static str) -> (&'static str, Value, Validator) {
@@ -342,7 +345,7 @@ fn fault(error: &jsonschema::ValidationError<'_>) -> Fault {
     Fault { path: Some(path), what: what.chars().take(300).collect() }
 }
 
-/// The contents of the fenced blocks whose tag is `json`, with a line feed behind it.
+/// Returns the contents of the fenced blocks whose tag is `json`, with a line feed behind it.
 fn blocks(reply: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = reply;
@@ -365,7 +368,7 @@ fn blocks(reply: &str) -> Vec<&str> {
     found
 }
 
-/// What of a plan is longer than it may be, a fault each.
+/// Returns a fault for each part of a plan that is longer than allowed.
 fn beyond_limits(plan: &Value) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut check = |path: String, count: usize, most: usize, of: &str| {
@@ -392,7 +395,7 @@ fn beyond_limits(plan: &Value) -> Vec<Fault> {
     faults
 }
 
-/// A text of at most so many characters, which says at its end how much of it is left out.
+/// Cuts a text to at most so many characters, and says at its end how much of it is left out.
 fn cut(text: String, chars_max: usize) -> String {
     let count = text.chars().count();
     if count <= chars_max {
@@ -406,7 +409,7 @@ fn cut(text: String, chars_max: usize) -> String {
     format!("{kept}{mark}").chars().take(chars_max).collect()
 }
 
-/// Without control characters, and no longer than a handoff may be.
+/// Removes control characters and cuts the texts to the longest that a handoff may have.
 fn clean(value: Value, chars_max: usize) -> Value {
     match value {
         Value::String(text) => {
@@ -442,7 +445,7 @@ fn clean(value: Value, chars_max: usize) -> Value {
     }
 }
 
-/// Sub-tasks in their order, numbered anew from 0; where an order is no number, their place in the list counts.
+/// Puts sub-tasks in their order, numbered anew from 0. If an order is no number, the place in the list counts.
 fn in_order(value: &mut Value) {
     let Some(Value::Array(subtasks)) = value.get_mut("subtasks") else { return };
     if !subtasks.iter().all(Value::is_object) {
@@ -470,8 +473,9 @@ fn in_order(value: &mut Value) {
         .collect();
 }
 
-impl Plan {
-    /// What no schema says: ids are unique, and a sub-task builds on the one right before it or on none.
+impl WorkPlan {
+    /// Returns the faults that the schema can't express: ids must be unique, and a sub-task builds on the one right
+    /// before it or on none.
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (index, subtask) in self.subtasks.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! What an attempt at a sub-task did, as the journal has it: the changes that its calls made to files, and what its
-//! commands returned. Judges are shown both.
+//! Records the acts of an attempt at a sub-task from the journal: the changes that its calls made to files, and the
+//! output of its commands. Judges are shown both.
 //!
 //! The diff is made from the calls: of a patch its text, of a file that was written its lines. So it is on record
-//! without another look at the tree, and the same in every replay. What a command changed is in no call, and so in no
-//! diff; judges are told how many commands there were.
+//! without another look at the tree, and the same in every replay. No call holds the changes that a command made, so
+//! the diff doesn't have them; judges are told the number of commands.
 
 use std::collections::BTreeSet;
 
@@ -17,28 +17,28 @@ use crate::words::{InterruptedEffect, Slot};
 
 /// The longest diff that a judge is shown, in characters.
 const DIFF_CHARS_MAX: usize = 40_000;
-/// How much of what a command returned is shown, in characters: its end, where tools say what failed.
+/// Longest output of a command that is shown, in characters: its end, since tools report failures there.
 const OUTPUT_CHARS_MAX: usize = 6_000;
-/// How many declared checks are shown with what they returned.
+/// Number of declared checks that are shown with their output.
 const CHECKS_MAX: usize = 8;
-/// How many of the last commands are shown where no declared check was run.
+/// Number of commands that are shown, the last ones, if no declared check was run.
 const COMMANDS_MAX: usize = 3;
 
-/// What an attempt did.
+/// Acts of an attempt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Attempt {
-    /// How many calls there were.
+    /// Number of calls.
     pub(super) calls: u32,
-    /// How many of them could change anything without naming it.
+    /// Number of them that could change anything without naming it.
     pub(super) commands: u32,
     /// The files that calls named as changed.
     pub(super) changed: BTreeSet<String>,
-    acts: Vec<Act>,
+    acts: Vec<AttemptCall>,
 }
 
 /// A call that changed files or ran a command.
 #[derive(Debug, Clone)]
-struct Act {
+struct AttemptCall {
     slot: Slot,
     did: Did,
     end: End,
@@ -52,7 +52,7 @@ enum Did {
     Ran { cmd: String, check: Option<usize> },
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug, Clone)]
 enum End {
     Open,
@@ -67,7 +67,7 @@ struct Returned {
     exit_code: Option<i32>,
     /// The end of what it returned; none if it was too long for the journal.
     output: Option<String>,
-    /// How long all of it is: in characters, or in bytes where it is not here.
+    /// Length of the whole output: in characters, or in bytes if the output is not here.
     length: usize,
 }
 
@@ -90,7 +90,7 @@ impl Attempt {
                     }
                     None => return,
                 };
-                self.acts.push(Act { slot: *slot, did, end: End::Open });
+                self.acts.push(AttemptCall { slot: *slot, did, end: End::Open });
             }
             Body::Call(CallEvent::ToolResult { slot, success, content, exit_code, bytes, .. }) => {
                 let whole = content.as_deref();
@@ -118,7 +118,7 @@ impl Attempt {
         }
     }
 
-    /// The changes that calls made, in their order, for a judge.
+    /// Returns the changes that calls made, in their order, for a judge.
     pub(super) fn changes_shown(&self) -> String {
         let mut shown = String::new();
         let (mut used, mut left_out, mut cut) = (0, 0, 0);
@@ -157,9 +157,9 @@ impl Attempt {
         format!("{fence}{more}")
     }
 
-    /// What the last checks returned, for a judge: those that the brief declares, or else the last commands.
+    /// Returns the output of the last checks, for a judge: those that the brief declares, or else the last commands.
     pub(super) fn checks_shown(&self, checks: &Checks) -> String {
-        let ran = |act: &Act| match &act.did {
+        let ran = |act: &AttemptCall| match &act.did {
             Did::Ran { cmd, check } => Some((cmd.clone(), *check)),
             Did::Changed { .. } => None,
         };
@@ -194,7 +194,7 @@ impl Attempt {
     }
 }
 
-/// What a command returned, fenced, with a sentence on what is left out.
+/// Returns the output of a command, fenced, with a sentence on the part that is left out.
 fn of_command(cmd: &str, end: &End) -> String {
     let source = |how: &str| format!("the journal: {how}, of the command {cmd}");
     match end {
@@ -219,7 +219,7 @@ fn of_command(cmd: &str, end: &End) -> String {
     }
 }
 
-/// What a call changes, as a diff as far as its arguments are one.
+/// Returns the change that a call makes, as a diff as far as its arguments are one.
 fn diff(name: &str, args: &Value, changes: &[FileChange]) -> String {
     let text = |key: &str| args.get(key).and_then(Value::as_str);
     match (name, text("diff"), text("content"), changes) {
@@ -238,12 +238,12 @@ fn diff(name: &str, args: &Value, changes: &[FileChange]) -> String {
     }
 }
 
-/// The first characters of a text, at most so many.
+/// Returns the first characters of a text, at most so many.
 fn beginning(text: &str, chars: usize) -> &str {
     text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
 }
 
-/// The last characters of a text, at most so many.
+/// Returns the last characters of a text, at most so many.
 fn ending(text: &str, chars: usize) -> &str {
     match chars.checked_sub(1).and_then(|last| text.char_indices().rev().nth(last)) {
         Some((start, _)) => &text[start..],

@@ -1,5 +1,5 @@
-//! What each role may do: the brief is the ceiling, a role has its own limit and may have a grant of its own, and what
-//! holds is what all of them allow. Whatever is delegated can only lose by it.
+//! Computes the authority of each role. The brief is the ceiling, a role has its own limit and may have a grant of its
+//! own; a category is effective if all of them allow it. Delegation can only take authority away.
 
 use serde::Serialize;
 
@@ -9,31 +9,32 @@ use crate::gate::{RoleGrant, RoleLimit};
 use crate::words::Category;
 use crate::words::role::{Role, RoleName};
 
-/// What a role may do, and why.
+/// Authority of a role, and the limits that it follows from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Authority {
     /// The role.
     pub role: RoleName,
-    /// Whose place it takes: its own, for one of the four.
+    /// Base role whose place it takes; for one of the four, the role itself.
     pub base: Role,
-    /// What the brief authorizes: the ceiling.
+    /// Categories that the brief authorizes: the ceiling.
     pub ceiling: Vec<Category>,
-    /// What the role's base may hold, whatever a brief says.
+    /// Categories that the role's base may hold, whatever a brief says.
     pub role_limit: Vec<Category>,
-    /// What the role's own definition leaves it of that; none if it has none, or says nothing.
+    /// Categories of these that the role's own definition leaves; `None` if it has no definition or the definition
+    /// doesn't say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<Vec<Category>>,
-    /// What the brief grants the role; none if it does not say.
+    /// Categories that the brief grants the role; `None` if it doesn't say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role_grant: Option<Vec<Category>>,
-    /// Whether it may read.
+    /// True if it may read.
     pub may_read: bool,
-    /// What holds: all of them.
+    /// Effective categories: those that all limits allow.
     pub effective: Vec<Category>,
 }
 
 impl Authority {
-    /// The authority of a role under what a brief authorizes and grants it.
+    /// Returns the authority of a role under what a brief authorizes and grants it.
     #[must_use]
     pub fn of(member: &Member, custom: &CustomRoles, authorized: &[Category], grant: Option<&[Category]>) -> Self {
         let limit = limit_of(member, custom, grant);
@@ -50,12 +51,13 @@ impl Authority {
     }
 }
 
-/// What a member's own definition says that it may hold.
+/// Returns the categories that a member's own definition lets it hold.
 fn definition<'c>(member: &Member, custom: &'c CustomRoles) -> Option<&'c [Category]> {
     custom.get(&member.name)?.may_hold.as_deref()
 }
 
-/// What the gate holds a member to: the limit of its base, and what its definition and the brief's grant leave of it.
+/// Returns the limit to which the gate holds a member: that of its base, narrowed by its definition and by the brief's
+/// grant.
 #[must_use]
 pub fn limit_of(member: &Member, custom: &CustomRoles, grant: Option<&[Category]>) -> RoleLimit {
     const BY_DEFINITION: &str = "its definition";

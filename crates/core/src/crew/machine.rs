@@ -12,9 +12,9 @@ use std::sync::Arc;
 use super::questions;
 use super::scope_warning::{ScopeWarning, scope_warnings};
 use super::setup::CrewSetup;
-use super::state::{Came, State, SubTaskState};
+use super::state::{CrewProgress, SessionOutcome, SubTaskState};
 use super::states::step;
-use crate::handoff::{Handoff, Verdict};
+use crate::handoff::{Handoff, ReviewVerdict};
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
 use crate::session::Session;
@@ -25,25 +25,25 @@ use crate::trace::{AskEvent, Body, CrewEvent, Entry, Event, PartEvent};
 pub struct Crew {
     pub(super) setup: Arc<CrewSetup>,
     pub(super) part: Part,
-    pub(super) state: State,
+    pub(super) state: CrewProgress,
 }
 
 impl Crew {
-    /// A crew that lives in `part`.
+    /// Creates a crew that lives in `part`.
     #[must_use]
     pub fn new(setup: Arc<CrewSetup>, part: Part) -> Self {
         let confirmed = setup.plans_only.then_some(Outcome::Completed);
-        let state = State { confirmed, ..State::default() };
+        let state = CrewProgress { confirmed, ..CrewProgress::default() };
         Self { setup, part, state }
     }
 
-    /// The session that is at work, if one is.
+    /// Returns the session that is at work, if one is.
     #[must_use]
     pub fn session(&self) -> Option<&Session> {
         self.state.children.iter().next().map(|(_, session)| session)
     }
 
-    /// Where the crew stands.
+    /// Returns the state of the crew.
     #[must_use]
     pub fn stands(&self) -> CrewState {
         self.state.at
@@ -86,17 +86,17 @@ impl Crew {
         run.mode().or(self.setup.base.mode) == Some(Mode::Auto)
     }
 
-    /// What becomes of a plan: where nothing is asked between steps it is worked on at once.
+    /// Handles a new plan: if nothing is asked between steps, work on it begins at once.
     fn planned(&self, run: &RunFacts) -> Next {
         let plan = match &self.state.planned {
-            Some(Came::Well(Handoff::Plan(plan))) => plan,
-            Some(Came::Well(Handoff::Escalation(escalation))) => {
+            Some(SessionOutcome::Well(Handoff::Plan(plan))) => plan,
+            Some(SessionOutcome::Well(Handoff::Escalation(escalation))) => {
                 return self.signal(Signal::PlanInvalid, Some(escalation.reason.clone()));
             }
-            Some(Came::Well(_)) | None => return self.signal(Signal::PlanInvalid, None),
-            Some(Came::Declined) => return self.end(Outcome::Declined),
-            Some(Came::Enough) => return self.signal(Signal::OperatorDone, None),
-            Some(Came::Failed(why)) => return self.signal(Signal::PlanInvalid, Some(why.clone())),
+            Some(SessionOutcome::Well(_)) | None => return self.signal(Signal::PlanInvalid, None),
+            Some(SessionOutcome::Declined) => return self.end(Outcome::Declined),
+            Some(SessionOutcome::Enough) => return self.signal(Signal::OperatorDone, None),
+            Some(SessionOutcome::Failed(why)) => return self.signal(Signal::PlanInvalid, Some(why.clone())),
         };
         let warnings = scope_warnings(plan, &self.authorized(run));
         if let Some(ScopeWarning { subtask, category, word }) = warnings
@@ -125,31 +125,33 @@ impl Crew {
 
     fn executed(&self) -> Next {
         match self.state.subtask().and_then(|subtask| subtask.executed.as_ref()) {
-            Some(Came::Well(Handoff::Execution(_))) => self.signal(Signal::ExecuteOk, None),
-            Some(Came::Well(Handoff::Escalation(escalation))) => {
+            Some(SessionOutcome::Well(Handoff::Execution(_))) => self.signal(Signal::ExecuteOk, None),
+            Some(SessionOutcome::Well(Handoff::Escalation(escalation))) => {
                 self.signal(Signal::ExecuteBlocked, Some(escalation.reason.clone()))
             }
-            Some(Came::Declined) => self.signal(Signal::ExecuteBlocked, Some("declined by the operator".to_owned())),
-            Some(Came::Enough) => self.signal(Signal::OperatorDone, None),
-            Some(Came::Failed(why)) => self.signal(Signal::Fatal, Some(why.clone())),
-            Some(Came::Well(_)) | None => self.signal(Signal::Fatal, None),
+            Some(SessionOutcome::Declined) => {
+                self.signal(Signal::ExecuteBlocked, Some("declined by the operator".to_owned()))
+            }
+            Some(SessionOutcome::Enough) => self.signal(Signal::OperatorDone, None),
+            Some(SessionOutcome::Failed(why)) => self.signal(Signal::Fatal, Some(why.clone())),
+            Some(SessionOutcome::Well(_)) | None => self.signal(Signal::Fatal, None),
         }
     }
 
-    /// What the judges say together. Nobody judges where nobody is listed for it.
+    /// Combines the verdicts of the judges. Without judges the sub-task passes.
     fn judged(&self, run: &RunFacts) -> Next {
         let Some(subtask) = self.state.subtask() else { return self.signal(Signal::Fatal, None) };
         let mut verdicts = Vec::new();
         for (judge, came) in &subtask.judged {
             let judge = &judge.name;
             match came {
-                Came::Well(Handoff::Review(review)) => verdicts.push(review.verdict),
-                Came::Well(Handoff::Escalation(escalation)) => {
+                SessionOutcome::Well(Handoff::Review(review)) => verdicts.push(review.verdict),
+                SessionOutcome::Well(Handoff::Escalation(escalation)) => {
                     return self.signal(Signal::Fatal, Some(format!("the {judge}: {}", escalation.reason)));
                 }
-                Came::Enough => return self.signal(Signal::OperatorDone, None),
-                Came::Failed(why) => return self.signal(Signal::Fatal, Some(format!("the {judge}: {why}"))),
-                Came::Declined | Came::Well(_) => {
+                SessionOutcome::Enough => return self.signal(Signal::OperatorDone, None),
+                SessionOutcome::Failed(why) => return self.signal(Signal::Fatal, Some(format!("the {judge}: {why}"))),
+                SessionOutcome::Declined | SessionOutcome::Well(_) => {
                     return self.signal(Signal::Fatal, Some(format!("the {judge} gave no judgement")));
                 }
             }
@@ -159,17 +161,17 @@ impl Crew {
             _ if subtask.is_split() => self.split(subtask, run),
             [verdict, ..] => self.signal(
                 match verdict {
-                    Verdict::Pass => Signal::ReviewPass,
-                    Verdict::NeedsRetry => Signal::ReviewNeedsRetry,
-                    Verdict::Fail => Signal::ReviewFail,
+                    ReviewVerdict::Pass => Signal::ReviewPass,
+                    ReviewVerdict::NeedsRetry => Signal::ReviewNeedsRetry,
+                    ReviewVerdict::Fail => Signal::ReviewFail,
                 },
                 None,
             ),
         }
     }
 
-    /// Judges disagree. Where nobody is asked between steps, the stricter of them is followed once for a sub-task: it is
-    /// done again. A person is asked if they disagree after that, or if no attempt is left.
+    /// Handles judges that disagree. If nothing is asked between steps, the stricter of them is followed once for a
+    /// sub-task: it is done again. The operator is asked if they disagree after that, or if no attempt is left.
     fn split(&self, subtask: &SubTaskState, run: &RunFacts) -> Next {
         let has_attempt = subtask.retries < self.setup.retries_max;
         if self.is_auto(run) && has_attempt && !subtask.was_split {
@@ -240,11 +242,11 @@ impl Procedure for Crew {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Questions {
     count: u32,
-    asked: Option<Asked>,
+    asked: Option<CrewQuestion>,
 }
 
 #[derive(Debug, Clone)]
-struct Asked {
+struct CrewQuestion {
     slot: Slot,
     kind: QuestionKind,
     default: Choice,
@@ -259,7 +261,7 @@ impl Questions {
             Body::Ask(AskEvent::Question { slot, question }) => {
                 self.count = self.count.max(slot.number);
                 let (kind, default) = (question.kind, question.default);
-                self.asked = Some(Asked { slot: *slot, kind, default, withdrawn: false, answer: None });
+                self.asked = Some(CrewQuestion { slot: *slot, kind, default, withdrawn: false, answer: None });
             }
             Body::Ask(AskEvent::Answer { slot, choice, text, .. }) => {
                 self.answered(*slot, Some((*choice, text.clone())))
@@ -282,16 +284,16 @@ impl Questions {
         }
     }
 
-    /// The answer to the question that was put last, if it is of `kind`.
+    /// Returns the answer to the question that was put last, if it is of `kind`.
     fn answer(&self, kind: QuestionKind) -> Option<(Choice, Option<&str>)> {
         let asked = self.asked.as_ref().filter(|asked| asked.kind == kind)?;
         asked.answer.as_ref().map(|(choice, text)| (*choice, text.as_deref()))
     }
 
-    /// The slot of a question that is put, or still open.
+    /// Returns the slot of a question that is put, or still open.
     fn slot(&self, kind: QuestionKind) -> Slot {
         match &self.asked {
-            Some(Asked { slot, withdrawn: true, .. }) => Slot { attempt: slot.attempt + 1, ..*slot },
+            Some(CrewQuestion { slot, withdrawn: true, .. }) => Slot { attempt: slot.attempt + 1, ..*slot },
             Some(asked) if asked.kind == kind && asked.answer.is_none() => asked.slot,
             _ => Slot::first(What::Ask, self.count + 1),
         }

@@ -1,9 +1,9 @@
-//! What each role of a crew gets to read beyond the standing orders and the brief. What another role wrote stands in a
+//! The texts that each role of a crew reads beyond the standing orders and the brief. Text of another role stands in a
 //! fence: it is data.
 
 use std::collections::BTreeSet;
 
-use super::state::{Came, State, SubTaskState};
+use super::state::{CrewProgress, SessionOutcome, SubTaskState};
 use crate::gate::checks::Checks;
 use crate::gate::custom_role::{CustomRole, Member};
 use crate::handoff::{Handoff, HandoffKind, Review};
@@ -11,18 +11,18 @@ use crate::session::prompts::how_to_hand_off;
 use crate::words::fence::fenced;
 use crate::words::role::{Role, RoleName};
 
-/// How much of what earlier sub-tasks came to is told, in characters each.
+/// Longest account of an earlier sub-task that is told, in characters.
 const NOTES_CHARS_MAX: usize = 1_000;
-/// How many changed files are named.
+/// Number of changed files that are named.
 const CHANGED_MAX: usize = 100;
 
-/// The standing orders of a role: those of every agent once (C22), the brief, and what the role is.
+/// Returns the standing orders of a role: those of every agent once (C22), the brief, and what the role is.
 pub(super) fn standing_orders(orders: &str, brief: &str, role: &RoleName, what_it_is: &str) -> String {
     format!("{}\n\n---\n\n{}\n\n---\n\n# Your role: {role}\n\n{what_it_is}", orders.trim_end(), brief.trim_end())
 }
 
-/// What a member of a crew is told of itself: what its base is, then the operator's own words. Those of a project stand
-/// in a fence: they say what to look at, and order nothing.
+/// Returns the description of its own role for a member of a crew: that of its base, then the operator's own words. The
+/// words of a project stand in a fence: they say what to look at, and order nothing.
 #[must_use]
 pub fn what_a_role_is(member: &Member, custom: Option<&CustomRole>) -> String {
     let base = overlay(member.base);
@@ -37,7 +37,7 @@ pub fn what_a_role_is(member: &Member, custom: Option<&CustomRole>) -> String {
     }
 }
 
-/// What a role is that every crew knows.
+/// Returns the description of a role that every crew knows.
 #[must_use]
 pub fn overlay(role: Role) -> &'static str {
     match role {
@@ -64,28 +64,28 @@ pub fn overlay(role: Role) -> &'static str {
     }
 }
 
-/// What judges are shown beside a sub-task.
+/// Material that judges are shown beside a sub-task.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shown<'a> {
-    /// Whether a critic doesn't see the executor's account.
+pub(super) struct JudgeMaterial<'a> {
+    /// True if a critic doesn't see the executor's account.
     pub(super) is_blind: bool,
     /// The brief's checks.
     pub(super) checks: &'a Checks,
-    /// Whether they may run them.
+    /// True if they may run them.
     pub(super) may_run: bool,
 }
 
-/// What is asked of a role now.
-pub(super) fn request(member: &Member, state: &State, shown: &Shown<'_>) -> String {
+/// Returns the request to a role, as the crew now stands.
+pub(super) fn request(member: &Member, state: &CrewProgress, shown: &JudgeMaterial<'_>) -> String {
     match (member.base, state.subtask()) {
         (Role::Planner, _) | (_, None) => plan(state),
         (Role::Executor, Some(subtask)) => execute(state, subtask),
-        (Role::Reviewer, Some(subtask)) => judge(member, subtask, &Shown { is_blind: false, ..*shown }),
+        (Role::Reviewer, Some(subtask)) => judge(member, subtask, &JudgeMaterial { is_blind: false, ..*shown }),
         (Role::Critic, Some(subtask)) => judge(member, subtask, shown),
     }
 }
 
-fn plan(state: &State) -> String {
+fn plan(state: &CrewProgress) -> String {
     let said = match &state.reason {
         Some(said) if state.plans > 1 => format!("\n\nThe operator wants another plan and says:\n\n{said}"),
         Some(_) | None => String::new(),
@@ -97,10 +97,10 @@ fn plan(state: &State) -> String {
     )
 }
 
-fn execute(state: &State, subtask: &SubTaskState) -> String {
+fn execute(state: &CrewProgress, subtask: &SubTaskState) -> String {
     let mut text = format!("# Sub-task {} of {}\n\n{}", state.index + 1, state.subtasks.len(), described(subtask));
     let before = state.subtasks[..state.index].iter().filter_map(|before| match &before.executed {
-        Some(Came::Well(Handoff::Execution(execution))) => Some((before, execution)),
+        Some(SessionOutcome::Well(Handoff::Execution(execution))) => Some((before, execution)),
         _ => None,
     });
     for (before, execution) in before {
@@ -114,7 +114,7 @@ fn execute(state: &State, subtask: &SubTaskState) -> String {
     if subtask.attempts > 1 {
         text.push_str(&format!("\n\nThis is attempt {}.", subtask.attempts));
         for (judge, came) in &subtask.judged {
-            if let Came::Well(Handoff::Review(review)) = came {
+            if let SessionOutcome::Well(Handoff::Review(review)) = came {
                 let said = review.suggested_revision.as_ref().unwrap_or(&review.rationale);
                 text.push_str(&format!("\n\n{}", fenced(&format!("the {} of the attempt before", judge.name), said)));
             }
@@ -126,9 +126,9 @@ fn execute(state: &State, subtask: &SubTaskState) -> String {
     text
 }
 
-fn judge(member: &Member, subtask: &SubTaskState, shown: &Shown<'_>) -> String {
+fn judge(member: &Member, subtask: &SubTaskState, shown: &JudgeMaterial<'_>) -> String {
     let account = match &subtask.executed {
-        Some(Came::Well(handoff)) if !shown.is_blind => {
+        Some(SessionOutcome::Well(handoff)) if !shown.is_blind => {
             let account = serde_json::to_string_pretty(handoff).unwrap_or_default();
             fenced("the executor's handoff", &account)
         }
@@ -162,7 +162,7 @@ fn judge(member: &Member, subtask: &SubTaskState, shown: &Shown<'_>) -> String {
             parts.push(fenced("the journal: files that calls of earlier attempts named as changed", &before));
         }
         let own = subtask.judged_before.iter().find(|(judge, _)| judge.name == member.name);
-        if let Some((_, Came::Well(Handoff::Review(review)))) = own {
+        if let Some((_, SessionOutcome::Well(Handoff::Review(review)))) = own {
             parts.push(format!(
                 "{}\n\nSee whether what you asked for was done, and judge the whole anew.",
                 fenced("your own last verdict", &verdict(review))
@@ -173,13 +173,13 @@ fn judge(member: &Member, subtask: &SubTaskState, shown: &Shown<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// A verdict with what it rests on and what it asks for.
+/// Returns a verdict with what it rests on and what it asks for.
 fn verdict(review: &Review) -> String {
     let asked = review.suggested_revision.as_deref().map(|text| format!("\n\nsuggested: {text}"));
     format!("{}: {}{}", review.verdict.as_str(), review.rationale, asked.unwrap_or_default())
 }
 
-/// The names of files, a line each.
+/// Returns the names of files, a line each.
 fn files(names: &BTreeSet<String>) -> String {
     let mut listed: Vec<&str> = names.iter().map(String::as_str).take(CHANGED_MAX).collect();
     if names.len() > CHANGED_MAX {

@@ -1,20 +1,20 @@
-//! What a crew asks its operator.
+//! The questions of a crew to its operator.
 
 use super::scope_warning::ScopeWarning;
-use super::state::{Came, SubTaskState};
+use super::state::{SessionOutcome, SubTaskState};
 use crate::gate::custom_role::Member;
-use crate::handoff::{Handoff, Plan, Review};
+use crate::handoff::{Handoff, Review, WorkPlan};
 use crate::words::visible::visible_text;
 use crate::words::{Choice, Offer, Question, QuestionKind};
 
-/// How much of a text is shown inside a question, in characters.
+/// Longest text that is shown inside a question, in characters.
 const EXCERPT_CHARS_MAX: usize = 1_500;
 
-/// How much of an id or a title is shown, in characters.
+/// Longest id or title that is shown, in characters.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Is this plan what you want? Asked where the operator is asked between steps.
-pub(super) fn plan(plan: &Plan, warnings: &[ScopeWarning]) -> Question {
+/// Asks if this plan is right. Only asked if the operator is asked between steps.
+pub(super) fn plan(plan: &WorkPlan, warnings: &[ScopeWarning]) -> Question {
     let lines: String = plan
         .subtasks
         .iter()
@@ -44,7 +44,7 @@ pub(super) fn plan(plan: &Plan, warnings: &[ScopeWarning]) -> Question {
     }
 }
 
-/// What a plan seems to need that nothing authorizes, in a line.
+/// Returns a line about a category that a plan seems to need and that nothing authorizes.
 #[must_use]
 pub fn warned(warning: &ScopeWarning) -> String {
     let ScopeWarning { subtask, category, word } = warning;
@@ -54,7 +54,7 @@ pub fn warned(warning: &ScopeWarning) -> String {
     )
 }
 
-/// The judges disagree: both views side by side.
+/// Asks about judges that disagree: both views side by side.
 pub(super) fn disagreement(subtask: Option<&SubTaskState>) -> Question {
     let who = subtask.map(|subtask| disagreeing(&subtask.judged)).unwrap_or_default();
     let text = format!("{who} disagree about {}.{}", named(subtask), views(subtask));
@@ -67,7 +67,7 @@ pub(super) fn disagreement(subtask: Option<&SubTaskState>) -> Question {
     }
 }
 
-/// The crew can't go on by itself.
+/// Asks about a crew that can't go on by itself.
 pub(super) fn escalation(subtask: Option<&SubTaskState>, reason: Option<&str>) -> Question {
     let views = views(subtask);
     let why = reason.map(|reason| format!("\n{}", excerpt(reason))).unwrap_or_default();
@@ -88,8 +88,8 @@ pub(super) fn escalation(subtask: Option<&SubTaskState>, reason: Option<&str>) -
     }
 }
 
-/// Who disagrees, as the subject of a sentence.
-fn disagreeing(judged: &[(Member, Came)]) -> String {
+/// Returns the judges that disagree, as the subject of a sentence.
+fn disagreeing(judged: &[(Member, SessionOutcome)]) -> String {
     let names: Vec<&str> = judged.iter().map(|(judge, _)| judge.name.as_str()).collect();
     let (last, others) = names.split_last().map_or(("The judges", &[][..]), |(last, others)| (*last, others));
     let mut who = if others.is_empty() { last.to_owned() } else { format!("{} and {last}", others.join(", ")) };
@@ -99,12 +99,12 @@ fn disagreeing(judged: &[(Member, Came)]) -> String {
     who
 }
 
-/// What each judge says, a line each.
+/// Returns the view of each judge, a line each.
 fn views(subtask: Option<&SubTaskState>) -> String {
     let judged = subtask.into_iter().flat_map(|subtask| &subtask.judged);
     let views = judged.filter_map(|(judge, came)| match came {
-        Came::Well(Handoff::Review(review)) => Some(format!("\n{}: {}", judge.name, judgement(review))),
-        Came::Well(_) | Came::Declined | Came::Enough | Came::Failed(_) => None,
+        SessionOutcome::Well(Handoff::Review(review)) => Some(format!("\n{}: {}", judge.name, judgement(review))),
+        SessionOutcome::Well(_) | SessionOutcome::Declined | SessionOutcome::Enough | SessionOutcome::Failed(_) => None,
     });
     views.collect()
 }
@@ -121,7 +121,7 @@ fn offers() -> Vec<Offer> {
     ]
 }
 
-/// An id or a title on one line, shortened.
+/// Returns an id or a title on one line, shortened.
 fn name(text: &str) -> String {
     let line: String =
         text.chars().take(NAME_CHARS_MAX).map(|c| if c.is_control() || c == '`' { ' ' } else { c }).collect();
@@ -149,7 +149,7 @@ fn named(subtask: Option<&SubTaskState>) -> String {
     )
 }
 
-/// What an agent wrote, each of its further lines marked, so that none looks like one of ours.
+/// Returns an agent's text with each of its further lines marked, so that none looks like one of ours.
 fn excerpt(text: &str) -> String {
     let mut shown: String = text.chars().take(EXCERPT_CHARS_MAX).collect();
     if shown.len() < text.len() {

@@ -1,11 +1,12 @@
-//! What a plan seems to need that nothing authorizes: told to the operator, never in the way (the peer's warnings).
+//! Warns the operator of categories that a plan seems to need and that nothing authorizes. A warning never blocks a
+//! plan (the peer's warnings).
 //!
-//! Words are all that is looked at, so it may be wrong either way: each call meets the gate all the same.
+//! Only words are looked at, so a warning may be wrong either way: each call meets the gate all the same.
 
 use serde::Serialize;
 
 use crate::gate::authorization::covers;
-use crate::handoff::Plan;
+use crate::handoff::WorkPlan;
 use crate::words::Category;
 use crate::words::category::{
     DEPLOY, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_PUSH, GIT_WRITE, HTTP_FETCH, SHELL_EXEC,
@@ -39,16 +40,16 @@ const WORDS: [(&str, &[&str]); 7] = [
 pub struct ScopeWarning {
     /// The sub-task's id.
     pub subtask: String,
-    /// What it seems to need.
+    /// Category that it seems to need.
     pub category: Category,
     /// The word of ours that its title or instruction has.
     pub word: String,
 }
 
-/// What the sub-tasks of a plan speak of that nothing authorizes: each category once for each of them, in the order of
-/// the plan.
+/// Returns the unauthorized categories that the sub-tasks of a plan speak of: each category once for each sub-task, in
+/// the order of the plan.
 #[must_use]
-pub fn scope_warnings(plan: &Plan, authorized: &[Category]) -> Vec<ScopeWarning> {
+pub fn scope_warnings(plan: &WorkPlan, authorized: &[Category]) -> Vec<ScopeWarning> {
     let mut warnings = Vec::new();
     for task in &plan.subtasks {
         let spoken = spoken(&format!("{} {}", task.title, task.instruction));
@@ -65,7 +66,7 @@ pub fn scope_warnings(plan: &Plan, authorized: &[Category]) -> Vec<ScopeWarning>
     warnings
 }
 
-/// The words of a text in small letters, each between two spaces.
+/// Returns the words of a text in small letters, each between two spaces.
 fn spoken(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     words.fold(" ".to_owned(), |spoken, word| spoken + &word.to_lowercase() + " ")
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
     use crate::handoff::SubTask;
 
-    fn plan(texts: &[(&str, &str)]) -> Plan {
+    fn plan(texts: &[(&str, &str)]) -> WorkPlan {
         let subtasks = texts.iter().enumerate().map(|(index, (title, instruction))| SubTask {
             id: format!("s{index}"),
             title: (*title).to_owned(),
@@ -85,7 +86,7 @@ mod tests {
             order: None,
             depends_on: Vec::new(),
         });
-        Plan { subtasks: subtasks.collect(), rationale: String::new() }
+        WorkPlan { subtasks: subtasks.collect(), rationale: String::new() }
     }
 
     #[test]

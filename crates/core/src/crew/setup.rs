@@ -1,11 +1,11 @@
-//! What a crew is made with, and what each of its sessions is made with.
+//! The setup of a crew, and the setups of its sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::authority;
-use super::prompts::{self, Shown};
-use super::state::State;
+use super::prompts::{self, JudgeMaterial};
+use super::state::CrewProgress;
 use crate::gate::RoleLimit;
 use crate::gate::checks::{Checks, ChecksForJudge};
 use crate::gate::custom_role::{CustomRoles, Member};
@@ -17,49 +17,51 @@ use crate::words::role::{Role, RoleName};
 use crate::words::tool::{ToolEffect, ToolSpecs};
 use crate::words::{Budget, Category};
 
-/// What a crew is made with.
+/// Setup of a crew.
 #[derive(Debug, Clone)]
 pub struct CrewSetup {
-    /// What one session alone would be made with. Its budget is the run's, calls of tools for each sub-task.
+    /// Setup of a single session for the same brief. Its budget is the run's; its limit of tool calls is for each
+    /// sub-task.
     pub base: Setup,
     /// The roles, in the brief's order. The places of planner and executor are always taken.
     pub roles: Vec<Member>,
-    /// What the operator defined of them.
+    /// Roles that the operator defined.
     pub custom_roles: CustomRoles,
-    /// What the brief grants single roles; those that it does not name hold whatever it authorizes.
+    /// Categories that the brief grants single roles. A role that it doesn't name holds all that it authorizes.
     pub role_grants: BTreeMap<RoleName, Vec<Category>>,
-    /// Who plays a role, where that is not whoever plays the others.
+    /// Agents of single roles; other roles have the agents of `base`.
     pub agents: BTreeMap<RoleName, Vec<AgentLimits>>,
-    /// What single roles may use.
+    /// Budgets of single roles.
     pub role_budgets: BTreeMap<RoleName, Budget>,
     /// The commands by which the brief says that its work is checked: judges may run them.
     pub checks: Checks,
-    /// How often a sub-task is done again before a person is asked.
+    /// Number of retries of a sub-task before the operator is asked.
     pub retries_max: u64,
-    /// Whether the critic judges without the executor's account of its work.
+    /// True if the critic judges without the executor's account of its work.
     pub is_blind: bool,
-    /// Whether the crew is at its end once there is a plan; nothing is asked before it.
+    /// True if the crew ends as soon as there is a plan; nothing is asked before it.
     pub plans_only: bool,
-    /// What the run takes from a learned profile.
+    /// Options that the run takes from a learned profile.
     pub learned: Option<LearnedOptions>,
-    /// Whether the brief itself says how many tools a sub-task may call.
+    /// True if the brief itself limits the tool calls of a sub-task.
     pub limits_calls: bool,
 }
 
 impl CrewSetup {
-    /// Who takes the place of planner or executor.
+    /// Returns the member that takes the place of planner or executor.
     pub(super) fn player(&self, base: Role) -> Member {
         self.roles.iter().find(|member| member.base == base).cloned().unwrap_or_else(|| base.into())
     }
 
-    /// Who judges, in this order: those that review, then those that look for what others missed.
+    /// Returns the judges in the order in which they are asked: those that review, then those that look for what others
+    /// missed.
     pub(super) fn judges(&self) -> impl Iterator<Item = &Member> {
         let of = |base| self.roles.iter().filter(move |member: &&Member| member.base == base);
         of(Role::Reviewer).chain(of(Role::Critic))
     }
 
-    /// What the session of a role is made with; without one, that of the run's phase 0.
-    pub(super) fn session(&self, member: Option<&Member>, state: &State) -> Arc<Setup> {
+    /// Returns the setup for the session of a role; without a role, that for phase 0 of the run.
+    pub(super) fn session(&self, member: Option<&Member>, state: &CrewProgress) -> Arc<Setup> {
         let mut setup = self.base.clone();
         let Some(member) = member else {
             setup.task = Task::Intake;
@@ -94,7 +96,7 @@ impl CrewSetup {
             prompts::standing_orders(&setup.standing_orders, &setup.brief, &member.name, &what_it_is);
         let may_run = setup.checks.is_some();
         let request =
-            prompts::request(member, state, &Shown { is_blind: self.is_blind, checks: &self.checks, may_run });
+            prompts::request(member, state, &JudgeMaterial { is_blind: self.is_blind, checks: &self.checks, may_run });
         setup.role = Some(limit);
         let subtask_id = state.subtask().filter(|_| role != Role::Planner).map(|subtask| subtask.task.id.clone());
         setup.task = Task::Piece(Piece {
@@ -112,8 +114,8 @@ impl CrewSetup {
 }
 
 impl CrewSetup {
-    /// What a learned profile has for a session of a role. The brief's own limits of the role win, and its number of
-    /// calls for a sub-task wins over the profile's number of calls.
+    /// Returns the limits that a learned profile has for a session of a role. The brief's own limits of the role win,
+    /// and its number of calls for a sub-task wins over the profile's number of calls.
     fn learned_by(&self, member: &Member) -> Option<LearnedLimits> {
         let learned = self.learned.as_ref()?;
         Some(LearnedLimits {
@@ -125,13 +127,13 @@ impl CrewSetup {
         })
     }
 
-    /// The checks that a role may run; none for one that doesn't judge, and where commands are switched off.
+    /// Returns the checks that a role may run; `None` for a role that doesn't judge, and if commands are switched off.
     fn checks_of(&self, role: Role, limit: &RoleLimit) -> Option<ChecksForJudge> {
         let may_run = role.is_judge() && !self.base.shell_disabled;
         ChecksForJudge::of(&self.checks, limit, &self.base.authorized).filter(|_| may_run)
     }
 
-    /// The names of the tools that sessions of the crew are offered.
+    /// Returns the names of the tools that sessions of the crew are offered.
     #[must_use]
     pub fn offered(&self) -> BTreeSet<String> {
         let of = |member: &Member| {
@@ -147,8 +149,8 @@ impl CrewSetup {
     }
 }
 
-/// The tools that a role is offered (C23): an executor all, the others those that merely read. None of which every call
-/// lies beyond the role's grant. A judge that may run checks is offered commands for them.
+/// Returns the tools that a role is offered (C23): an executor gets all, the others those that merely read. A tool is
+/// left out if every call of it lies beyond the role's grant. A judge that may run checks is offered commands for them.
 fn tools_of(role: Role, limit: &RoleLimit, tools: &ToolSpecs, checks: Option<&ChecksForJudge>) -> ToolSpecs {
     let is_offered = |effect: ToolEffect, in_scope: bool| match role {
         Role::Executor => true,

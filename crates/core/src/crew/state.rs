@@ -1,14 +1,14 @@
-//! What the events say of a crew: where it stands, its plan, what each role left, and who is at work.
+//! The state of a crew, from the events: where it stands, its plan, the handoffs of its roles, and the member at work.
 
 use std::collections::BTreeSet;
 
 use super::attempt::Attempt;
 use super::machine::Questions;
 use super::setup::CrewSetup;
-use super::states::{Standing, Status};
+use super::states::{MoveFacts, SubTaskStatus};
 use crate::gate::checks::Checks;
 use crate::gate::custom_role::Member;
-use crate::handoff::{Handoff, Plan, SubTask, Verdict};
+use crate::handoff::{Handoff, ReviewVerdict, SubTask, WorkPlan};
 use crate::procedure::{Children, Gone};
 use crate::session::Session;
 use crate::trace::{AskEvent, Body, CrewEvent, Event, HostEvent, PartEvent};
@@ -16,35 +16,35 @@ use crate::words::role::Role;
 use crate::words::tool::ToolEffect;
 use crate::words::{Category, CrewState, Message, Outcome, Part, Signal};
 
-/// Where a crew stands.
+/// Progress of a crew: where it stands, its plan and its sub-tasks.
 #[derive(Debug, Clone)]
-pub(super) struct State {
+pub(super) struct CrewProgress {
     pub(super) started: bool,
     pub(super) ended: Option<Outcome>,
     pub(super) at: CrewState,
-    /// What led there, and why.
+    /// Signal that led there, and its reason.
     pub(super) last: Option<Signal>,
     pub(super) reason: Option<String>,
-    /// How phase 0 of the run ended.
+    /// Outcome of phase 0 of the run.
     pub(super) confirmed: Option<Outcome>,
-    /// How often the planner was asked, and what came of the last time.
+    /// Number of times that the planner was asked, and the outcome of the last time.
     pub(super) plans: u32,
-    pub(super) planned: Option<Came>,
-    /// What of the plan the operator was warned of: sub-task and category.
+    pub(super) planned: Option<SessionOutcome>,
+    /// Warnings of the plan that the operator has had: sub-task and category.
     pub(super) warned_of: Vec<(String, Category)>,
-    pub(super) plan: Option<Plan>,
+    pub(super) plan: Option<WorkPlan>,
     pub(super) index: usize,
     pub(super) subtasks: Vec<SubTaskState>,
     /// The sessions at work: one at a time.
     pub(super) children: Children<Session>,
-    /// Whose they are; none for phase 0 of the run.
+    /// Member whose sessions they are; `None` for phase 0 of the run.
     pub(super) at_work: Option<Member>,
     pub(super) asked: Questions,
-    /// What the operator said while nobody was at work.
+    /// Words of the operator that came while no session was at work.
     pub(super) unheard: Vec<Event>,
 }
 
-impl Default for State {
+impl Default for CrewProgress {
     fn default() -> Self {
         Self {
             started: false,
@@ -67,9 +67,9 @@ impl Default for State {
     }
 }
 
-/// What came of a session.
+/// Outcome of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Came {
+pub(super) enum SessionOutcome {
     /// This.
     Well(Handoff),
     /// The operator declined it.
@@ -80,25 +80,25 @@ pub(super) enum Came {
     Failed(String),
 }
 
-/// How a sub-task stands.
+/// State of a sub-task.
 #[derive(Debug, Clone)]
 pub(super) struct SubTaskState {
     pub(super) task: SubTask,
-    pub(super) status: Status,
-    /// How often it was begun.
+    pub(super) status: SubTaskStatus,
+    /// Number of times that it was begun.
     pub(super) attempts: u32,
-    /// How often the judges wanted it again since a person last looked.
+    /// Number of retries that the judges asked for since the operator last decided.
     pub(super) retries: u64,
-    pub(super) executed: Option<Came>,
-    /// What came of its judges so far, in the order in which they are asked.
-    pub(super) judged: Vec<(Member, Came)>,
-    /// What came of the judges of the attempt before.
-    pub(super) judged_before: Vec<(Member, Came)>,
-    /// Whether judges disagreed and the stricter was followed without a person.
+    pub(super) executed: Option<SessionOutcome>,
+    /// Outcomes of its judges so far, in the order in which they are asked.
+    pub(super) judged: Vec<(Member, SessionOutcome)>,
+    /// Outcomes of the judges of the attempt before.
+    pub(super) judged_before: Vec<(Member, SessionOutcome)>,
+    /// True if judges disagreed and the stricter was followed without asking the operator.
     pub(super) was_split: bool,
-    /// What the operator said for the next attempt.
+    /// Words of the operator for the next attempt.
     pub(super) said: Option<String>,
-    /// What this attempt did.
+    /// Acts of this attempt.
     pub(super) attempt: Attempt,
     /// The files that calls of earlier attempts named as changed.
     pub(super) changed_before: BTreeSet<String>,
@@ -108,7 +108,7 @@ impl SubTaskState {
     fn new(task: SubTask) -> Self {
         Self {
             task,
-            status: Status::Pending,
+            status: SubTaskStatus::Pending,
             attempts: 0,
             retries: 0,
             executed: None,
@@ -121,29 +121,29 @@ impl SubTaskState {
         }
     }
 
-    /// The verdicts of its judges so far.
-    pub(super) fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+    /// Returns the verdicts of its judges so far.
+    pub(super) fn verdicts(&self) -> impl Iterator<Item = ReviewVerdict> {
         self.judged.iter().filter_map(|(_, came)| match came {
-            Came::Well(Handoff::Review(review)) => Some(review.verdict),
+            SessionOutcome::Well(Handoff::Review(review)) => Some(review.verdict),
             _ => None,
         })
     }
 
-    /// Whether its judges disagree.
+    /// Returns true if its judges disagree.
     pub(super) fn is_split(&self) -> bool {
         let mut verdicts = self.verdicts();
         verdicts.next().is_some_and(|first| verdicts.any(|other| other != first))
     }
 }
 
-impl State {
-    /// The present sub-task.
+impl CrewProgress {
+    /// Returns the present sub-task.
     pub(super) fn subtask(&self) -> Option<&SubTaskState> {
         self.subtasks.get(self.index)
     }
 
-    pub(super) fn standing(&self, retries_max: u64) -> Standing {
-        Standing {
+    pub(super) fn standing(&self, retries_max: u64) -> MoveFacts {
+        MoveFacts {
             subtasks: self.plan.as_ref().map(|plan| plan.subtasks.len()),
             index: self.index,
             retries: self.subtask().map_or(0, |subtask| subtask.retries),
@@ -158,7 +158,7 @@ impl State {
         self.hear(event, checks);
     }
 
-    /// What the crew itself decided, or was told.
+    /// Takes note of an event of the crew itself: its decisions and the answers to it.
     fn own(&mut self, body: &Body) {
         self.asked.apply(body);
         match body {
@@ -185,7 +185,7 @@ impl State {
                 self.warned_of.clear();
             }
             CrewState::Dispatch if from == CrewState::Plan => {
-                if let Some(Came::Well(Handoff::Plan(plan))) = &self.planned {
+                if let Some(SessionOutcome::Well(Handoff::Plan(plan))) = &self.planned {
                     self.subtasks = plan.subtasks.iter().cloned().map(SubTaskState::new).collect();
                     self.plan = Some(plan.clone());
                     self.index = 0;
@@ -197,36 +197,36 @@ impl State {
         let Some(subtask) = self.subtasks.get_mut(self.index) else { return };
         match to {
             CrewState::Execute => {
-                subtask.status = Status::Executing;
+                subtask.status = SubTaskStatus::Executing;
                 subtask.attempts += 1;
                 subtask.executed = None;
                 subtask.changed_before.extend(std::mem::take(&mut subtask.attempt).changed);
             }
             CrewState::ReviewStep => {
-                subtask.status = Status::Reviewing;
+                subtask.status = SubTaskStatus::Reviewing;
                 subtask.judged_before = std::mem::take(&mut subtask.judged);
             }
-            CrewState::NextSubtask => subtask.status = Status::Passed,
+            CrewState::NextSubtask => subtask.status = SubTaskStatus::Passed,
             CrewState::Retry if signal == Signal::Again => {
-                subtask.status = Status::Retrying;
+                subtask.status = SubTaskStatus::Retrying;
                 subtask.retries = 0;
                 subtask.said = reason.map(str::to_owned);
             }
             CrewState::Retry => {
-                subtask.status = Status::Retrying;
+                subtask.status = SubTaskStatus::Retrying;
                 subtask.was_split |= subtask.is_split();
                 subtask.retries += 1;
                 subtask.said = None;
             }
-            CrewState::Block => subtask.status = Status::Failed,
-            CrewState::Escalate => subtask.status = Status::Escalated,
+            CrewState::Block => subtask.status = SubTaskStatus::Failed,
+            CrewState::Escalate => subtask.status = SubTaskStatus::Escalated,
             CrewState::Init | CrewState::Plan | CrewState::Dispatch | CrewState::Complete => {}
         }
     }
 
-    /// What the session at work hears, and what is seen of it.
+    /// Passes an event to the session at work and takes note of it.
     fn hear(&mut self, event: &Event, checks: &Checks) {
-        // Nobody is at work: whoever is next is told.
+        // No session is at work: the next one is told.
         let is_said = matches!(
             event.body,
             Body::Ask(AskEvent::OperatorMessage { message: Message::Steer(_), .. })
@@ -250,16 +250,16 @@ impl State {
         }
     }
 
-    /// The session at work is at its end.
+    /// Takes note that the session at work has ended.
     fn came(&mut self, Gone { child: session, outcome, .. }: Gone<Session>) {
         let member = self.at_work.take();
         let came = match (session.handoff(), outcome) {
-            (Some(handoff), Outcome::Completed) => Came::Well(handoff),
-            (None, Outcome::Completed) => Came::Enough,
-            (_, Outcome::Declined) => Came::Declined,
-            (_, Outcome::Stopped) => Came::Failed("it was stopped".to_owned()),
-            (_, Outcome::Superseded) => Came::Failed("it was not needed any more".to_owned()),
-            (_, Outcome::Failed) => Came::Failed(session.failure()),
+            (Some(handoff), Outcome::Completed) => SessionOutcome::Well(handoff),
+            (None, Outcome::Completed) => SessionOutcome::Enough,
+            (_, Outcome::Declined) => SessionOutcome::Declined,
+            (_, Outcome::Stopped) => SessionOutcome::Failed("it was stopped".to_owned()),
+            (_, Outcome::Superseded) => SessionOutcome::Failed("it was not needed any more".to_owned()),
+            (_, Outcome::Failed) => SessionOutcome::Failed(session.failure()),
         };
         let subtask = self.subtasks.get_mut(self.index);
         let Some(member) = member else {
@@ -274,7 +274,7 @@ impl State {
         }
     }
 
-    /// Calls in whoever is due, if nobody is at work.
+    /// Calls in the member that is due, if no session is at work.
     pub(super) fn call_in(&mut self, setup: &CrewSetup, part: &Part) {
         if !self.children.is_empty() || !self.started || self.ended.is_some() {
             return;
@@ -289,7 +289,7 @@ impl State {
         self.children.call_in(part, session);
     }
 
-    /// Who is due: the segment of their part, and who they are; nobody for phase 0 of the run.
+    /// Returns the member that is due, with the segment of its part; no member for phase 0 of the run.
     fn due(&self, setup: &CrewSetup) -> Option<(String, Option<Member>)> {
         match self.at {
             CrewState::Init => self.confirmed.is_none().then(|| ("intake".to_owned(), None)),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words say it")]
-pub enum Status {
+pub enum SubTaskStatus {
     Pending,
     Executing,
     Reviewing,
@@ -20,35 +20,35 @@ pub enum Status {
     Skipped,
 }
 
-/// What a move depends on beyond state and signal.
+/// Facts besides state and signal that a move depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
-    /// How many sub-tasks the plan has; none before there is one.
+pub struct MoveFacts {
+    /// Number of sub-tasks in the plan; `None` before there is one.
     pub subtasks: Option<usize>,
     /// The place of the present one.
     pub index: usize,
-    /// How often it was done again.
+    /// Number of times that it was done again.
     pub retries: u64,
-    /// How often it may be.
+    /// Largest number of times that it may be.
     pub retries_max: u64,
 }
 
-/// Where a move leads, and what becomes of the present sub-task.
+/// Target state of a move, and its effect on the present sub-task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
     /// The next state.
     pub to: CrewState,
-    /// What the present sub-task is from here on, if that changes.
-    pub status: Option<Status>,
-    /// Whether another attempt is counted.
+    /// New status of the present sub-task, if that changes.
+    pub status: Option<SubTaskStatus>,
+    /// True if another attempt is counted.
     pub is_retry: bool,
-    /// Whether the next sub-task is the present one from here on.
+    /// True if the next sub-task is the present one from here on.
     pub advances: bool,
 }
 
-/// What `signal` leads to in `state`. Total: what fits nowhere escalates.
+/// Returns the move for `signal` in `state`. It is total: a signal that fits nowhere escalates.
 #[must_use]
-pub fn step(state: CrewState, signal: Signal, standing: &Standing) -> Move {
+pub fn step(state: CrewState, signal: Signal, standing: &MoveFacts) -> Move {
     use {CrewState as S, Signal as G};
     let to = |to| Move { to, status: None, is_retry: false, advances: false };
     let with = |next, status| Move { status: Some(status), ..to(next) };
@@ -60,16 +60,16 @@ pub fn step(state: CrewState, signal: Signal, standing: &Standing) -> Move {
         (S::Dispatch, _) => match standing.subtasks {
             None => to(S::Escalate),
             Some(subtasks) if standing.index >= subtasks => to(S::Complete),
-            Some(_) => with(S::Execute, Status::Executing),
+            Some(_) => with(S::Execute, SubTaskStatus::Executing),
         },
-        (S::Execute, G::ExecuteOk) => with(S::ReviewStep, Status::Reviewing),
-        (S::Execute, G::ExecuteBlocked) => with(S::Block, Status::Failed),
-        (S::ReviewStep, G::ReviewPass) => with(S::NextSubtask, Status::Passed),
+        (S::Execute, G::ExecuteOk) => with(S::ReviewStep, SubTaskStatus::Reviewing),
+        (S::Execute, G::ExecuteBlocked) => with(S::Block, SubTaskStatus::Failed),
+        (S::ReviewStep, G::ReviewPass) => with(S::NextSubtask, SubTaskStatus::Passed),
         (S::ReviewStep, G::ReviewNeedsRetry) if standing.retries < standing.retries_max => {
-            Move { is_retry: true, ..with(S::Retry, Status::Retrying) }
+            Move { is_retry: true, ..with(S::Retry, SubTaskStatus::Retrying) }
         }
-        (S::ReviewStep, G::ReviewNeedsRetry | G::ReviewFail) => with(S::Escalate, Status::Escalated),
-        (S::ReviewStep, G::ReviewDisagreement) => with(S::Block, Status::Failed),
+        (S::ReviewStep, G::ReviewNeedsRetry | G::ReviewFail) => with(S::Escalate, SubTaskStatus::Escalated),
+        (S::ReviewStep, G::ReviewDisagreement) => with(S::Block, SubTaskStatus::Failed),
         (S::Retry, _) => to(S::Execute),
         (S::NextSubtask, _) => {
             let is_last = standing.subtasks.is_none_or(|subtasks| standing.index + 1 >= subtasks);
@@ -89,7 +89,7 @@ mod tests {
     const VECTORS: &str =
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/aux/vectors.jsonl"));
 
-    /// The peer's list of what changes.
+    /// Returns the peer's list of what changes.
     fn mutations(made: &Move) -> Value {
         let mut all = Vec::new();
         if let Some(status) = made.status {
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn every_move_of_the_vectors_is_made() {
         // The vectors were taken with a plan of two sub-tasks, at the first.
-        let standing = Standing { subtasks: Some(2), index: 0, retries: 0, retries_max: 3 };
+        let standing = MoveFacts { subtasks: Some(2), index: 0, retries: 0, retries_max: 3 };
         let mut checked = 0;
         for line in VECTORS.lines() {
             let vector: Value = serde_json::from_str(line).expect("a vector");
@@ -126,13 +126,13 @@ mod tests {
 
     #[test]
     fn retries_have_an_end_and_the_last_subtask_completes() {
-        let at = |index, retries| Standing { subtasks: Some(2), index, retries, retries_max: 3 };
+        let at = |index, retries| MoveFacts { subtasks: Some(2), index, retries, retries_max: 3 };
         for (state, signal, standing, to) in [
             (CrewState::ReviewStep, Signal::ReviewNeedsRetry, at(0, 2), CrewState::Retry),
             (CrewState::ReviewStep, Signal::ReviewNeedsRetry, at(0, 3), CrewState::Escalate),
             (CrewState::NextSubtask, Signal::Dispatched, at(1, 0), CrewState::Complete),
             (CrewState::Dispatch, Signal::Dispatched, at(2, 0), CrewState::Complete),
-            (CrewState::Dispatch, Signal::Dispatched, Standing { subtasks: None, ..at(0, 0) }, CrewState::Escalate),
+            (CrewState::Dispatch, Signal::Dispatched, MoveFacts { subtasks: None, ..at(0, 0) }, CrewState::Escalate),
             (CrewState::Plan, Signal::PlanInvalid, at(0, 0), CrewState::Escalate),
             (CrewState::Execute, Signal::OperatorDone, at(0, 0), CrewState::Complete),
         ] {

@@ -27,7 +27,7 @@ pub struct BannedPhrases {
     pub phrases: Vec<String>,
 }
 
-/// How each rule's hits begin, in the order of the rules: enough to tell them apart.
+/// Beginning of each rule's hits, in the order of the rules: enough to tell them apart.
 const RULES: [&str; 11] =
     ["certainly", "absolutely", "great", "of", "i", "as", "it", "feel", "leverage", "utilize", "facilitate"];
 

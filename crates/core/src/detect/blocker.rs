@@ -17,7 +17,7 @@ use regex::Regex;
 use serde::Serialize;
 
 use super::Sensitivity;
-use super::page::{Head, Page};
+use super::page::{LineHead, Page};
 use super::words::{after, after_ws, cut_to_units, is_ws, ws};
 
 /// The longest reason, in UTF-16 units (the peer's rule).
@@ -25,10 +25,10 @@ pub const REASON_UNITS_MAX: usize = 600;
 /// The most lines of a reason (the peer's rule).
 pub const REASON_LINES_MAX: usize = 8;
 
-/// Whether a turn says that its agent is blocked.
+/// Finding about a turn that may say that its agent is blocked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Blocker {
-    /// Whether it does.
+    /// True if it does.
     pub blocked: bool,
     /// The agent's words from the match on, at most [`REASON_LINES_MAX`] lines and
     /// [`REASON_UNITS_MAX`] units.
@@ -70,7 +70,7 @@ static PHRASES: LazyLock<[Phrase; 8]> = LazyLock::new(|| {
     ]
 });
 
-/// What `strict` adds: phrases that may only report a nuisance, and sometimes report a halt.
+/// Phrases that `strict` adds: they may only report a nuisance, and sometimes report a halt.
 static STRICT: LazyLock<[Phrase; 4]> = LazyLock::new(|| {
     [
         Phrase::new(
@@ -101,10 +101,10 @@ pub(super) fn read(page: &Page<'_>, sensitivity: Sensitivity) -> Blocker {
     }
 }
 
-/// The first explicit marker in the order of the rules, and where its match begins.
+/// Returns the first explicit marker in the order of the rules, and the beginning of its match.
 fn marker(page: &Page<'_>) -> Option<(&'static str, usize)> {
     let lower = page.lower.as_str();
-    let first = |id, is_it: &dyn Fn(&Head) -> bool| {
+    let first = |id, is_it: &dyn Fn(&LineHead) -> bool| {
         let head = page.heads.iter().find(|head| is_it(head) && !page.fences.hide_marker(head.word))?;
         Some((id, head.from))
     };
@@ -119,7 +119,7 @@ fn marker(page: &Page<'_>) -> Option<(&'static str, usize)> {
         })
 }
 
-/// The first phrase in the order of the rules that is said outside a fence, and where.
+/// Returns the first phrase in the order of the rules that is said outside a fence, and its place.
 fn said(page: &Page<'_>, phrases: &[Phrase]) -> Option<(&'static str, usize)> {
     phrases.iter().find_map(|phrase| {
         let mut occurrences = phrase.regex.find_iter(&page.lower);

@@ -19,10 +19,10 @@ use super::Sensitivity;
 use super::page::Page;
 use super::words::{after, after_ws, ends_word, is_word, is_ws, ws};
 
-/// Whether a turn says that the brief is done.
+/// Finding about a turn that may say that the brief is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Completion {
-    /// Whether it does.
+    /// True if it does.
     pub complete: bool,
     /// The id of the rule that matched.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -17,36 +17,36 @@ use regex::Regex;
 use serde::Serialize;
 
 use super::Sensitivity;
-use super::page::{Head, Page};
+use super::page::{LineHead, Page};
 use super::words::{after, after_noun, after_ws, ends_word, is_ws, ws};
 
-/// What a turn says as a confirmation summary.
+/// Contents of a turn that is read as a confirmation summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Confirmation {
-    /// Whether it counts as one.
+    /// True if it counts as one.
     pub found: bool,
     /// The sections seen.
-    pub sections: Sections,
-    /// Whether it asks which mode to run in: a mode is named, and there is a question mark.
+    pub sections: SummarySections,
+    /// True if it asks which mode to run in: a mode is named, and there is a question mark.
     pub asked_for_mode: bool,
 }
 
 /// The text of each section, as written; absent where its label was not seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Sections {
-    /// What the operator wants.
+pub struct SummarySections {
+    /// Aim of the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
-    /// What will exist at the end.
+    /// Things that will exist at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deliverables: Option<String>,
-    /// What must be respected.
+    /// Limits that must be respected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constraints: Option<String>,
-    /// What the work needs.
+    /// Tools that the work needs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools_required: Option<String>,
-    /// What is unclear.
+    /// Points that are unclear.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknowns: Option<String>,
 }
@@ -69,7 +69,7 @@ static MODE: LazyLock<Regex> = LazyLock::new(|| {
 pub(super) fn read(page: &Page<'_>, sensitivity: Sensitivity) -> Confirmation {
     let lower = page.lower.as_str();
     let strict = sensitivity == Sensitivity::Strict;
-    let mut sections = Sections::default();
+    let mut sections = SummarySections::default();
     let mut marked = false;
     for head in page.heads.iter().filter(|head| !strict || !page.fences.hide(head.word)) {
         marked = marked || is_marker(lower, head);
@@ -95,7 +95,7 @@ pub(super) fn read(page: &Page<'_>, sensitivity: Sensitivity) -> Confirmation {
     Confirmation { found, sections, asked_for_mode }
 }
 
-fn is_marker(lower: &str, head: &Head) -> bool {
+fn is_marker(lower: &str, head: &LineHead) -> bool {
     let summary = || {
         let confirmation = after(lower, head.word, "confirmation")?;
         let at = after_ws(lower, confirmation);
@@ -117,7 +117,7 @@ enum Label {
     Unknowns,
 }
 
-impl Sections {
+impl SummarySections {
     fn slot(&mut self, label: Label) -> &mut Option<String> {
         match label {
             Label::Objective => &mut self.objective,
@@ -129,8 +129,8 @@ impl Sections {
     }
 }
 
-/// The section that `head` labels, and the offset behind the label's words.
-fn label(lower: &str, head: &Head) -> Option<(Label, usize)> {
+/// Returns the section that `head` labels, and the offset behind the label's words.
+fn label(lower: &str, head: &LineHead) -> Option<(Label, usize)> {
     if head.hashes > 4 || head.stars > 2 {
         return None;
     }
@@ -167,9 +167,9 @@ fn open_questions(lower: &str, at: usize) -> Option<usize> {
     (at > open).then(|| after_noun(lower, at, "question")).flatten()
 }
 
-/// Where the section ends whose label ends at `from`: at the next line that is a heading, hashes first.
+/// Returns the end of the section whose label ends at `from`: at the next line that is a heading, hashes first.
 fn section_end(page: &Page<'_>, from: usize) -> usize {
-    let is_end = |head: &&Head| {
+    let is_end = |head: &&LineHead| {
         let marks = head.line + head.hashes;
         head.is_heading()
             && page.lower[head.line..].starts_with('#')

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Detector, Reading, Sensitivities, Sensitivity, read};
+use super::{Detector, Sensitivities, Sensitivity, TurnReading, read};
 use crate::words::Category;
 
 #[derive(Deserialize)]
@@ -42,11 +42,11 @@ pub fn decide(input: &Value) -> Result<Value, String> {
     Ok(answer)
 }
 
-fn consultation(reading: &Reading, detector: Detector) -> Option<Value> {
+fn consultation(reading: &TurnReading, detector: Detector) -> Option<Value> {
     reading.consultations.iter().find(|consultation| consultation.detector == detector).map(|found| json!(found))
 }
 
-fn unknown_sensitivity(reading: &Reading, detector: Detector, given: &Value) -> Value {
+fn unknown_sensitivity(reading: &TurnReading, detector: Detector, given: &Value) -> Value {
     json!({
         "detector": detector,
         "sensitivity": given,

@@ -22,19 +22,19 @@ use regex::Regex;
 use serde::Serialize;
 
 use super::Sensitivity;
-use super::destructive_rules::{OBJECT_UNITS_MAX, RULES, Rule, WILDCARDS};
+use super::destructive_rules::{DestructiveRule, OBJECT_UNITS_MAX, RULES, WILDCARDS};
 use super::page::Page;
 use super::words::{cut_to_units, is_ws};
 use crate::words::Category;
 
-/// What a turn announces that is destructive.
+/// Destructive acts that a turn announces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Destructive {
-    /// Whether it announces anything.
+    /// True if it announces anything.
     pub destructive: bool,
     /// The category of the first act that is not authorized; if all are, of the first.
     pub action: Option<&'static str>,
-    /// Whether that act is authorized: if it is, all are.
+    /// True if that act is authorized: if it is, all are.
     pub authorized: bool,
     /// The id of the rule that matched: its category.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct Destructive {
 pub struct DestructiveAct {
     /// Its category.
     pub action: &'static str,
-    /// Whether `authorized_costs` has it.
+    /// True if `authorized_costs` has it.
     pub authorized: bool,
     /// The sentence, as written.
     pub sentence: String,
@@ -75,8 +75,8 @@ static NEGATION: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// What ends the reach of a negation: punctuation, another clause, or a word that turns it round
-/// ("not only", "won't hesitate to").
+/// End of the reach of a negation: punctuation, another clause, or a word that turns it round ("not only", "won't
+/// hesitate to").
 static CLAUSE_END: LazyLock<Regex> = LazyLock::new(|| {
     regex(concat!(
         r"[,;:.!?()\[\]]| - |--|(?-u:\b)(?:but|and|then|so|because|since|before|after|until|while|if|unless|when",
@@ -87,16 +87,16 @@ static CLAUSE_END: LazyLock<Regex> = LazyLock::new(|| {
 /// A doubt that carries its negation over to the clause behind it: "I don't think I'll delete it".
 static DOUBT: LazyLock<Regex> = LazyLock::new(|| regex(r"^ (?:think|believe|expect)(?-u:\b)"));
 
-/// How many words may stand between a negation and the verb it governs. "I won't under any circumstances
-/// delete" has three; with more the sentence has moved on.
+/// Number of words that may stand between a negation and the verb it governs. "I won't under any circumstances delete"
+/// has three; with more the sentence has moved on.
 const NEGATION_WORDS_MAX: usize = 5;
 
-/// How many UTF-16 units these words may take. Real ones stay far below; without it every verb of a turn
-/// that has a million would be read back to the same negation.
+/// Number of UTF-16 units these words may take. Real ones stay far below; without it every verb of a turn that has a
+/// million would be read back to the same negation.
 const NEGATION_UNITS_MAX: usize = 200;
 
-/// How many UTF-16 units behind a verb are searched for its object: beyond [`OBJECT_UNITS_MAX`] only as far
-/// as the longest object and the character that ends it reach.
+/// Number of UTF-16 units behind a verb that are searched for its object: beyond [`OBJECT_UNITS_MAX`] only as far as
+/// the longest object and the character that ends it reach.
 const OBJECT_SEARCH_UNITS_MAX: usize = OBJECT_UNITS_MAX + 32;
 
 pub(super) fn read(page: &Page<'_>, authorized: &[Category], sensitivity: Sensitivity) -> Destructive {
@@ -140,7 +140,7 @@ fn announces(sentence: &str, sensitivity: Sensitivity) -> bool {
     }
 }
 
-/// The sentences of a text: cut at newlines, and at whitespace behind `.`, `!` or `?`; trimmed, none empty.
+/// Returns the sentences of a text: cut at newlines, and at whitespace behind `.`, `!` or `?`; trimmed, none empty.
 fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -161,7 +161,7 @@ fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// Where the sentence at the start of `text` ends.
+/// Returns the length of the sentence at the start of `text`.
 fn sentence_length(text: &str) -> usize {
     let mut from = 0;
     let bytes = text.as_bytes();
@@ -178,8 +178,8 @@ fn sentence_length(text: &str) -> usize {
     text.len()
 }
 
-/// The rows that a sentence matches, each with where its verb stands.
-fn acts(sentence: &str, strict: bool) -> Vec<(&'static Rule, usize)> {
+/// Returns the rows that a sentence matches, each with the place of its verb.
+fn acts(sentence: &str, strict: bool) -> Vec<(&'static DestructiveRule, usize)> {
     let mut acts = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
     let negation_ends: LazyCell<Vec<usize>, _> =
@@ -199,7 +199,7 @@ fn acts(sentence: &str, strict: bool) -> Vec<(&'static Rule, usize)> {
     acts
 }
 
-fn has_object(sentence: &str, verb: &Range<usize>, rule: &Rule, strict: bool) -> bool {
+fn has_object(sentence: &str, verb: &Range<usize>, rule: &DestructiveRule, strict: bool) -> bool {
     let Some(objects) = &rule.objects else { return true };
     if strict && &sentence[verb.clone()] == "rm -rf" {
         return true;
@@ -210,7 +210,7 @@ fn has_object(sentence: &str, verb: &Range<usize>, rule: &Rule, strict: bool) ->
     !between.contains(['.', '\n']) && between.chars().map(char::len_utf16).sum::<usize>() <= OBJECT_UNITS_MAX
 }
 
-/// Whether the verb at `verb` is governed by a negation before it; `negation_ends` are those of the sentence.
+/// Returns true if the verb at `verb` is governed by a negation before it; `negation_ends` are those of the sentence.
 fn is_negated(sentence: &str, verb: usize, negation_ends: &[usize]) -> bool {
     let before = negation_ends.partition_point(|end| *end <= verb);
     let Some(last) = before.checked_sub(1).and_then(|last| negation_ends.get(last)) else { return false };
@@ -221,7 +221,7 @@ fn is_negated(sentence: &str, verb: usize, negation_ends: &[usize]) -> bool {
         && (!INTENT.is_match(between) || DOUBT.is_match(between))
 }
 
-fn is_authorized(rule: &Rule, authorized: &[Category]) -> bool {
+fn is_authorized(rule: &DestructiveRule, authorized: &[Category]) -> bool {
     let mut tokens = rule.tokens.iter().chain(&WILDCARDS);
     tokens.any(|token| authorized.iter().any(|entry| entry.as_str().eq_ignore_ascii_case(token)))
 }

@@ -1,8 +1,8 @@
-//! What counts as destructive, said in words: one row per category, in the order in which they decide.
+//! The acts that count as destructive, in words: one row per category, in the order in which they decide.
 //!
-//! The categories, their words and the tokens that authorize them are the peer's (its vocabulary of
-//! intents differs from that of tool calls: `paid_api_call` authorizes a call, not the words). The
-//! gerunds, which only `strict` reads, are ours.
+//! The categories, their words and the tokens that authorize them are the peer's (its vocabulary of intents differs
+//! from that of tool calls: `paid_api_call` authorizes a call, not the words). The gerunds, which only `strict` reads,
+//! are ours.
 
 use std::sync::LazyLock;
 
@@ -11,26 +11,26 @@ use regex::Regex;
 use super::words::ws;
 
 /// One category of what may be announced.
-pub(super) struct Rule {
+pub(super) struct DestructiveRule {
     /// The category, as it is reported.
     pub(super) action: &'static str,
-    /// What in `authorized_costs` authorizes it, besides [`WILDCARDS`].
+    /// Tokens in `authorized_costs` that authorize it, besides [`WILDCARDS`].
     pub(super) tokens: &'static [&'static str],
     /// The verb, or the whole command where there is no object.
     pub(super) verbs: Regex,
     /// The same with gerunds.
     pub(super) strict_verbs: Regex,
-    /// What must follow the verb within [`OBJECT_UNITS_MAX`], if anything.
+    /// Objects of which one must follow the verb within [`OBJECT_UNITS_MAX`], if any.
     pub(super) objects: Option<Regex>,
 }
 
 /// Entries of `authorized_costs` that authorize every category (the peer's rule).
 pub(super) const WILDCARDS: [&str; 4] = ["*", "all", "any", "everything"];
 
-/// How many UTF-16 units may stand between verb and object (the peer's rule).
+/// Number of UTF-16 units that may stand between verb and object (the peer's rule).
 pub(super) const OBJECT_UNITS_MAX: usize = 80;
 
-impl Rule {
+impl DestructiveRule {
     fn new(
         action: &'static str,
         tokens: &'static [&'static str],
@@ -52,16 +52,16 @@ impl Rule {
     }
 }
 
-pub(super) static RULES: LazyLock<[Rule; 9]> = LazyLock::new(|| {
+pub(super) static RULES: LazyLock<[DestructiveRule; 9]> = LazyLock::new(|| {
     [
-        Rule::new(
+        DestructiveRule::new(
             "filesystem_delete",
             &["filesystem_delete", "delete", "destructive_fs"],
             "rm -rf|delete|remove|wipe|purge",
             "deleting|removing|wiping|purging",
             Some("file|folder|directory|repo|repository|database|table|branch|tag|commit|history|all"),
         ),
-        Rule::new(
+        DestructiveRule::new(
             "git_history_rewrite",
             &["git_history_rewrite", "git", "destructive_git"],
             concat!(
@@ -78,14 +78,14 @@ pub(super) static RULES: LazyLock<[Rule; 9]> = LazyLock::new(|| {
             concat!("force(?:-|", ws!(), ")?pushing|rebasing", ws!(), "+onto|amending", ws!(), "+(?:published|pushed)"),
             None,
         ),
-        Rule::new(
+        DestructiveRule::new(
             "git_push",
             &["git_push", "push", "publish"],
             concat!("git", ws!(), "+push"),
             "pushing (?:it )?to",
             None,
         ),
-        Rule::new(
+        DestructiveRule::new(
             "deploy",
             &["deploy", "deploy_prod", "infra"],
             concat!(
@@ -99,35 +99,35 @@ pub(super) static RULES: LazyLock<[Rule; 9]> = LazyLock::new(|| {
             concat!("deploying(?:", ws!(), "+to)?", ws!(), "+(?:prod|production|staging|live)"),
             None,
         ),
-        Rule::new(
+        DestructiveRule::new(
             "external_message",
             &["external_message", "messaging", "comms"],
             "send|post|comment|publish|tweet|dm",
             "sending|posting|commenting|publishing|tweeting",
             Some("slack|discord|email|tweet|x|linkedin|threads|bluesky|sms|whatsapp|telegram|pr|issue"),
         ),
-        Rule::new(
+        DestructiveRule::new(
             "paid_api",
             &["paid_api", "api_calls", "generation_credits", "tokens"],
             "call|invoke|hit|generate|render|charge|spend|burn",
             "calling|invoking|hitting|generating|rendering|charging|spending|burning",
             Some("gpt|claude|gemini|openai|anthropic|kling|higgsfield|elevenlabs|fal|replicate|stripe|api"),
         ),
-        Rule::new(
+        DestructiveRule::new(
             "package_change",
             &["package_change", "deps"],
             "downgrade|uninstall|remove",
             "downgrading|uninstalling|removing",
             Some("dependency|package|library"),
         ),
-        Rule::new(
+        DestructiveRule::new(
             "ci_modify",
             &["ci_modify", "infra"],
             "modify|change|edit|disable|skip",
             "modifying|changing|editing|disabling|skipping",
             Some("ci|cd|github actions|workflow|pipeline"),
         ),
-        Rule::new(
+        DestructiveRule::new(
             "process_kill",
             &["process_kill"],
             "kill|terminate|stop",

@@ -1,10 +1,9 @@
-//! Which parts of a turn are fenced code: what is shown there is not said.
+//! Finds the parts of a turn that are fenced code: text in them is shown, not said.
 //!
-//! A fence is a run of at least three backticks anywhere, or of tildes at the head of a line. One that
-//! opens at the head of a line is closed as markdown closes it: by a run of the same character, at least
-//! as long, alone on its line. One that opens within a line is closed by the next run that is long
-//! enough. A fence that is never closed reaches to the end, and is kept apart: a cut turn hides phrases,
-//! but must not hide a marker that would halt or finish the run.
+//! A fence is a run of at least three backticks anywhere, or of tildes at the head of a line. One that opens at the
+//! head of a line is closed as markdown closes it: by a run of the same character, at least as long, alone on its line.
+//! One that opens within a line is closed by the next run that is long enough. A fence that is never closed reaches to
+//! the end, and is kept apart: a cut turn hides phrases, but must not hide a marker that would halt or finish the run.
 
 use std::ops::Range;
 
@@ -20,12 +19,12 @@ pub(super) struct Fences {
     open_from: Option<usize>,
 }
 
-/// What is open while reading.
-struct Open {
+/// Fence that is open while reading.
+struct OpenFence {
     from: usize,
     mark: u8,
     length: usize,
-    /// Whether only a run alone on its line closes it.
+    /// True if only a run alone on its line closes it.
     block: bool,
 }
 
@@ -35,10 +34,10 @@ impl Fences {
             return Self::default();
         }
         let mut fences = Self::default();
-        let mut open: Option<Open> = None;
+        let mut open: Option<OpenFence> = None;
         let mut line_from = 0;
         for line in text.split_inclusive('\n') {
-            for run in Run::all_in(line) {
+            for run in MarkerRun::all_in(line) {
                 let at = line_from + run.from;
                 match &open {
                     Some(fence)
@@ -50,7 +49,7 @@ impl Fences {
                     Some(_) => {}
                     None if run.mark == b'`' || run.heads_line => {
                         let block = run.heads_line && run.last_in_line;
-                        open = Some(Open { from: at, mark: run.mark, length: run.length, block });
+                        open = Some(OpenFence { from: at, mark: run.mark, length: run.length, block });
                     }
                     None => {}
                 }
@@ -61,12 +60,12 @@ impl Fences {
         fences
     }
 
-    /// Whether a phrase at `at` is shown rather than said: inside a fence, closed or not.
+    /// Returns true if a phrase at `at` is shown rather than said: inside a fence, closed or not.
     pub(super) fn hide(&self, at: usize) -> bool {
         self.hide_marker(at) || self.open_from.is_some_and(|from| from <= at)
     }
 
-    /// Whether a marker at `at` is shown rather than said: inside a closed fence.
+    /// Returns true if a marker at `at` is shown rather than said: inside a closed fence.
     pub(super) fn hide_marker(&self, at: usize) -> bool {
         let before = self.closed.partition_point(|fence| fence.end <= at);
         self.closed.get(before).is_some_and(|fence| fence.start <= at)
@@ -74,7 +73,7 @@ impl Fences {
 }
 
 /// A run of at least three backticks or tildes within one line.
-struct Run {
+struct MarkerRun {
     from: usize,
     length: usize,
     mark: u8,
@@ -83,7 +82,7 @@ struct Run {
     last_in_line: bool,
 }
 
-impl Run {
+impl MarkerRun {
     fn all_in(line: &str) -> Vec<Self> {
         let bytes = line.as_bytes();
         let head = after_ws(line, 0);

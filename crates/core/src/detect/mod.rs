@@ -1,6 +1,6 @@
 //! The detectors: six deterministic readings of one turn of an agent.
 //!
-//! In: the turn's text, what is authorized, how sensitive each detector is. Out: a [`Reading`] with what
+//! In: the turn's text, what is authorized, how sensitive each detector is. Out: a [`TurnReading`] with what
 //! each of them saw. No model judges another here: the same text gives the same reading, for ever, and
 //! nothing is decided yet; what a reading means in which phase is the phase machine's business.
 //!
@@ -40,7 +40,7 @@ mod tests;
 pub use banned_phrases::BannedPhrases;
 pub use blocker::{Blocker, REASON_LINES_MAX, REASON_UNITS_MAX};
 pub use completion::Completion;
-pub use confirmation::{Confirmation, Sections};
+pub use confirmation::{Confirmation, SummarySections};
 pub use decide::decide;
 pub use destructive::{Destructive, DestructiveAct};
 pub use phase_marker::{DeclaredPhase, PhaseMarker};
@@ -52,17 +52,17 @@ use serde_json::Value;
 use crate::words::Category;
 use page::Page;
 
-/// What the six detectors saw in one turn.
+/// Findings of the six detectors in one turn.
 ///
 /// A detector that is disabled and not critical to safety has not looked: its entry is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reading {
-    /// Whether the brief was confirmed.
+pub struct TurnReading {
+    /// Finding about a confirmation of the brief.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
-    /// Whether the agent can't go on.
+    /// Finding about an agent that can't go on.
     pub blocker: Blocker,
-    /// Whether something destructive is announced.
+    /// Finding about destructive acts that are announced.
     pub destructive: Destructive,
     /// Phrases that no agent shall use.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub struct Reading {
     /// The phases that are declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase_marker: Option<PhaseMarker>,
-    /// Whether the brief is said to be done.
+    /// Finding about a report that the brief is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
     /// One entry for every detector whose sensitivity is not the default.
@@ -82,11 +82,11 @@ pub struct Reading {
 pub struct Consultation {
     /// The detector.
     pub detector: Detector,
-    /// What was asked for, even where safety overrules it.
+    /// Sensitivity that was asked for, even where safety overrules it.
     pub sensitivity: Sensitivity,
-    /// Whether the detector fired.
+    /// True if the detector fired.
     pub fired: bool,
-    /// Whether the detector did not look at all.
+    /// True if the detector did not look at all.
     pub bypassed: bool,
 }
 
@@ -95,11 +95,11 @@ pub struct Consultation {
 /// `authorized` is the brief's `authorized_costs`; it only marks what is announced as authorized or not.
 /// A detector that halts a run can't be disabled: it reads as by default.
 #[must_use]
-pub fn read(text: &str, authorized: &[Category], sensitivities: &Sensitivities) -> Reading {
+pub fn read(text: &str, authorized: &[Category], sensitivities: &Sensitivities) -> TurnReading {
     let page = Page::new(text);
     let of = |detector| sensitivities.of(detector);
     let looks = |detector: Detector| of(detector) != Sensitivity::Disabled || detector.always_looks();
-    let mut reading = Reading {
+    let mut reading = TurnReading {
         confirmation: looks(Detector::Confirmation).then(|| confirmation::read(&page, of(Detector::Confirmation))),
         blocker: blocker::read(&page, of(Detector::Blocker)),
         destructive: destructive::read(&page, authorized, of(Detector::Destructive)),
@@ -132,7 +132,7 @@ pub struct Spoken<'a> {
 }
 
 impl<'a> Spoken<'a> {
-    /// A reply with this text and thinking.
+    /// Returns a reply with this text and thinking.
     #[must_use]
     pub fn of(text: &'a str, thinking: &'a str, has_calls: bool) -> Self {
         Self { text, between_calls: if has_calls { thinking } else { "" } }
@@ -143,7 +143,7 @@ impl<'a> Spoken<'a> {
 /// asked for is in the consultations all the same. Whether the agent is blocked or announces something destructive is
 /// read in what it thinks between calls, too, if it doesn't say so.
 #[must_use]
-pub fn read_in_session(spoken: Spoken<'_>, authorized: &[Category], sensitivities: &Sensitivities) -> Reading {
+pub fn read_in_session(spoken: Spoken<'_>, authorized: &[Category], sensitivities: &Sensitivities) -> TurnReading {
     let needed = sensitivities.in_session();
     let mut reading = read(spoken.text, authorized, &needed);
     if !spoken.between_calls.is_empty() {
@@ -165,8 +165,8 @@ pub fn read_in_session(spoken: Spoken<'_>, authorized: &[Category], sensitivitie
     reading
 }
 
-impl Reading {
-    /// Whether `detector` saw what it looks for.
+impl TurnReading {
+    /// Returns true if `detector` found the thing that it looks for.
     #[must_use]
     pub fn has_fired(&self, detector: Detector) -> bool {
         match detector {
@@ -179,7 +179,7 @@ impl Reading {
         }
     }
 
-    /// The detectors that fired, in the order of [`Detector::ALL`], each with its payload as recorded.
+    /// Returns the detectors that fired, in the order of [`Detector::ALL`], each with its payload as recorded.
     pub fn fired(&self) -> impl Iterator<Item = (Detector, Value)> + '_ {
         Detector::ALL
             .into_iter()
@@ -187,7 +187,7 @@ impl Reading {
             .map(|detector| (detector, self.payload(detector)))
     }
 
-    /// What `detector` saw, as it is recorded; `null` if it did not look.
+    /// Returns the finding of `detector`, as it is recorded; `null` if it did not look.
     #[must_use]
     pub fn payload(&self, detector: Detector) -> Value {
         let payload = match detector {

@@ -14,43 +14,43 @@ pub(super) struct Page<'a> {
     /// The plain text in lower case, byte for byte as long as the plain one: only ASCII is folded.
     pub(super) lower: String,
     pub(super) fences: Fences,
-    pub(super) heads: Vec<Head>,
+    pub(super) heads: Vec<LineHead>,
 }
 
-/// What stands first in a line that is not blank.
+/// First thing in a line that is not blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
-    /// Where the whitespace before it begins, no further back than the newline that makes it a head.
+pub(super) struct LineHead {
+    /// Beginning of the whitespace before it, no further back than the newline that makes it a head.
     pub(super) from: usize,
-    /// Where its line begins.
+    /// Beginning of its line.
     pub(super) line: usize,
-    /// How many hashes lead it.
+    /// Number of hashes that lead it.
     pub(super) hashes: usize,
-    /// How many asterisks lead it, if no hashes do.
+    /// Number of asterisks that lead it, if no hashes do.
     pub(super) stars: usize,
-    /// Where its first word begins: behind hashes and the whitespace after them, or behind asterisks.
+    /// Beginning of its first word: behind hashes and the whitespace after them, or behind asterisks.
     pub(super) word: usize,
 }
 
-impl Head {
-    /// Whether it is a heading as the rules mean it: one to four hashes.
+impl LineHead {
+    /// Returns true if it is a heading as the rules mean it: one to four hashes.
     pub(super) fn is_heading(&self) -> bool {
         (1..=4).contains(&self.hashes)
     }
 
-    /// Whether nothing leads its word.
+    /// Returns true if nothing leads its word.
     pub(super) fn is_bare(&self) -> bool {
         self.hashes == 0 && self.stars == 0
     }
 
-    /// The number of the phase that it names and the offset behind it: `phase`, whitespace, one digit.
+    /// Returns the number of the phase that it names and the offset behind it: `phase`, whitespace, one digit.
     pub(super) fn phase(&self, lower: &str) -> Option<(u8, usize)> {
         let at = after_ws(lower, after(lower, self.word, "phase")?);
         let digit = lower.as_bytes().get(at).filter(|byte| (b'0'..=b'4').contains(*byte))?;
         Some((digit - b'0', at + 1))
     }
 
-    /// The same where the digit also ends its word.
+    /// Returns the same if the digit also ends its word.
     pub(super) fn whole_phase(&self, lower: &str) -> Option<(u8, usize)> {
         self.phase(lower).filter(|(_, end)| ends_word(lower, *end))
     }
@@ -65,18 +65,18 @@ impl<'a> Page<'a> {
         Self { original, plain, lower, fences, heads }
     }
 
-    /// The original text between two offsets.
+    /// Returns the original text between two offsets.
     pub(super) fn original(&self, from: usize, to: usize) -> &'a str {
         self.original.get(self.plain.original_at(from)..self.plain.original_at(to)).unwrap_or_default()
     }
 
-    /// The original text from an offset on.
+    /// Returns the original text from an offset on.
     pub(super) fn original_from(&self, from: usize) -> &'a str {
         self.original.get(self.plain.original_at(from)..).unwrap_or_default()
     }
 }
 
-fn heads(lower: &str) -> Vec<Head> {
+fn heads(lower: &str) -> Vec<LineHead> {
     let bytes = lower.as_bytes();
     let mut heads = Vec::with_capacity(16);
     let mut line = 0;
@@ -96,10 +96,10 @@ fn heads(lower: &str) -> Vec<Head> {
     }
 }
 
-fn head(lower: &str, from: usize, line: usize, at: usize) -> Head {
+fn head(lower: &str, from: usize, line: usize, at: usize) -> LineHead {
     let count = |mark: u8| lower.as_bytes()[at..].iter().take_while(|byte| **byte == mark).count();
     let hashes = count(b'#');
     let stars = if hashes == 0 { count(b'*') } else { 0 };
     let word = if hashes > 0 { after_ws(lower, at + hashes) } else { at + stars };
-    Head { from, line, hashes, stars, word }
+    LineHead { from, line, hashes, stars, word }
 }

@@ -1,7 +1,7 @@
-//! Which phases a turn declares: an observation, it moves nothing.
+//! Finds the phases that a turn declares: an observation, it moves nothing.
 //!
-//! A line that begins with `Phase` and a number from 0 to 4, behind up to four hashes or none. Markers
-//! inside closed fences are shown, not declared (C32).
+//! A line that begins with `Phase` and a number from 0 to 4, behind up to four hashes or none. Markers inside closed
+//! fences are shown, not declared (C32).
 //!
 //! | sensitivity | counts |
 //! | --- | --- |

@@ -44,7 +44,7 @@ impl<'a> Plain<'a> {
         Self { text: Cow::Owned(text), shifts }
     }
 
-    /// The offset in the original of what is at `at` here.
+    /// Returns the offset in the original of the text that is at `at` here.
     pub(super) fn original_at(&self, at: usize) -> usize {
         let before = self.shifts.partition_point(|shift| shift.plain <= at);
         match before.checked_sub(1).and_then(|last| self.shifts.get(last)) {

@@ -18,7 +18,7 @@ pub enum Detector {
     Destructive,
     /// Are there phrases that no agent shall use?
     BannedPhrases,
-    /// Which phases are declared?
+    /// Looks for declared phases.
     PhaseMarker,
     /// Is the brief said to be done?
     Completion,
@@ -48,14 +48,14 @@ impl Detector {
         }
     }
 
-    /// Whether it looks even where it is disabled: without it nothing would halt a run.
+    /// Returns true if it looks even when it is disabled: without it nothing would halt a run.
     #[must_use]
     pub fn always_looks(self) -> bool {
         matches!(self, Self::Blocker | Self::Destructive)
     }
 
-    /// Whether no session runs without it: it could not halt, or never end (C3). A reading on its own
-    /// may leave out those that need not always look.
+    /// Returns true if no session runs without it: the session could not halt, or would never end (C3). A reading on
+    /// its own may leave out those that need not always look.
     #[must_use]
     pub fn is_safety_critical(self) -> bool {
         match self {
@@ -71,7 +71,7 @@ impl fmt::Display for Detector {
     }
 }
 
-/// Why a detector's name was not taken.
+/// Error for an unknown name of a detector.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{given}` is no detector: there are confirmation, blocker, destructive, banned_phrases, phase_marker and completion"
@@ -90,7 +90,7 @@ impl FromStr for Detector {
     }
 }
 
-/// How readily a detector fires. What each value means is said at the top of the detector's file.
+/// Readiness of a detector to fire. The meaning of each value is said at the top of the detector's file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sensitivity {
@@ -127,7 +127,7 @@ impl fmt::Display for Sensitivity {
     }
 }
 
-/// Why a sensitivity was not taken.
+/// Error for an unknown sensitivity.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{given}` is no sensitivity: there are default, loose, strict and disabled")]
 pub struct UnknownSensitivity {
@@ -149,21 +149,21 @@ impl FromStr for Sensitivity {
 pub struct Sensitivities([Sensitivity; Detector::ALL.len()]);
 
 impl Sensitivities {
-    /// The same with one detector's sensitivity changed.
+    /// Returns the same with one detector's sensitivity changed.
     #[must_use]
     pub fn with(mut self, detector: Detector, sensitivity: Sensitivity) -> Self {
         self.0[detector as usize] = sensitivity;
         self
     }
 
-    /// The sensitivity of `detector`.
+    /// Returns the sensitivity of `detector`.
     #[must_use]
     pub fn of(&self, detector: Detector) -> Sensitivity {
         self.0[detector as usize]
     }
 
-    /// The same with what holds in a session: a detector that no session runs without is at its default where it was
-    /// to be disabled.
+    /// Returns the same as it holds in a session: a detector that no session runs without is at its default even if it
+    /// was to be disabled.
     #[must_use]
     pub fn in_session(&self) -> Self {
         let disabled = |(detector, sensitivity): &(Detector, Sensitivity)| {
@@ -172,7 +172,7 @@ impl Sensitivities {
         self.set().filter(|set| !disabled(set)).collect()
     }
 
-    /// The detectors whose sensitivity is not the default, in the order of [`Detector::ALL`].
+    /// Returns the detectors whose sensitivity is not the default, in the order of [`Detector::ALL`].
     pub fn set(&self) -> impl Iterator<Item = (Detector, Sensitivity)> + '_ {
         let all = Detector::ALL.into_iter().map(|detector| (detector, self.of(detector)));
         all.filter(|(_, sensitivity)| *sensitivity != Sensitivity::Default)

@@ -6,11 +6,11 @@ use super::*;
 const VECTORS: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/detectors/vectors.jsonl"));
 
-fn reading(text: &str) -> Reading {
+fn reading(text: &str) -> TurnReading {
     read(text, &[], &Sensitivities::default())
 }
 
-fn reading_at(text: &str, detector: Detector, sensitivity: Sensitivity) -> Reading {
+fn reading_at(text: &str, detector: Detector, sensitivity: Sensitivity) -> TurnReading {
     read(text, &[], &Sensitivities::default().with(detector, sensitivity))
 }
 

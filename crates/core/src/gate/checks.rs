@@ -1,7 +1,7 @@
 //! The commands by which a brief says that its work is checked, and the calls that run exactly one of them.
 //!
-//! Who judges may run them, letter for letter, and no other command. That is no right of its own: what the brief
-//! authorizes holds for them as for an executor.
+//! Judges may run them, letter for letter, and no other command. That is no right of its own: the authorization of the
+//! brief holds for judges as for an executor.
 
 use serde_json::Value;
 
@@ -21,20 +21,20 @@ impl Checks {
         Self(lines)
     }
 
-    /// The lines, in the brief's order.
+    /// Returns the lines, in the brief's order.
     #[must_use]
     pub fn lines(&self) -> &[String] {
         &self.0
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no check.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Which of them a call runs: its line letter for letter, in the working directory and the usual shell. Only the
-    /// time limit is the caller's.
+    /// Returns the place of the check that a call runs. Its line must be the same letter for letter, in the working
+    /// directory and the usual shell. Only the time limit is the caller's.
     #[must_use]
     pub fn place_of(&self, tool: &str, args: &Value) -> Option<usize> {
         let args = args.as_object().filter(|_| tool == SHELL_EXEC)?;
@@ -47,26 +47,26 @@ impl Checks {
         args.iter().all(is_usual).then(|| self.0.iter().position(|line| line == cmd))?
     }
 
-    /// The lines as a list, an item each.
+    /// Returns the lines as a list, an item each.
     #[must_use]
     pub fn listed(&self) -> String {
         self.0.iter().map(|line| format!("- `{line}`")).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// What a judge may run beyond what its role may hold: the checks, by what the brief authorizes and grants it.
+/// Rights of a judge beyond its role: to run the checks, by the authorization of the brief and its grant to the judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChecksForJudge {
     /// The command lines.
     pub checks: Checks,
-    /// What the gate holds a call to that runs one of them: the judge's own grant, but no limit of its role.
+    /// Limit for a call that runs a check: the judge's own grant, but no limit of its role.
     pub role: RoleLimit,
-    /// What the brief authorizes of it.
+    /// Categories that the brief authorizes of those.
     pub authorized: Vec<Category>,
 }
 
 impl ChecksForJudge {
-    /// The checks under a judge's limit; none where there are none, or its grant leaves it no commands.
+    /// Returns the checks under a judge's limit; `None` if there are none, or if its grant leaves it no commands.
     pub(crate) fn of(checks: &Checks, limit: &RoleLimit, authorized: &[Category]) -> Option<Self> {
         if checks.is_empty() || !limit.beyond_grant(&[Category::new(SHELL_EXEC)]).is_empty() {
             return None;
@@ -76,7 +76,7 @@ impl ChecksForJudge {
         Some(Self { checks: checks.clone(), role, authorized })
     }
 
-    /// A tool as the judge is offered it.
+    /// Returns a tool as it is offered to the judge.
     pub(crate) fn narrowed(&self, tool: &ToolSpec) -> ToolSpec {
         let mut tool = tool.clone();
         if tool.name == SHELL_EXEC {

@@ -20,28 +20,28 @@ pub const INSTRUCTION_BYTES_MAX: usize = 16 * 1024;
 /// A role that an operator defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomRole {
-    /// Whose place it takes: as an executor it works instead of the crew's, as a reviewer or critic it judges beside
-    /// them.
+    /// Base role whose place it takes: as an executor it works instead of the crew's, as a reviewer or critic it judges
+    /// beside them.
     pub base: Role,
-    /// What it is told beyond what every role of its base is told.
+    /// Instruction that it gets beyond that of every role of its base.
     pub instruction: String,
     /// The categories that it may hold; those of its base if absent. Reading needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub may_hold: Option<Vec<Category>>,
-    /// Who plays it, `adapter` or `adapter:model`; whoever plays the others if absent.
+    /// Agent that plays it, `adapter` or `adapter:model`; if absent, the agent that plays the other roles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
-    /// How hard whoever plays it is asked to think; as hard as the others if absent.
+    /// Effort asked of the agent that plays it; if absent, the same as for the other roles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
-    /// Where it was defined.
+    /// Place of its definition.
     pub from: String,
-    /// Whether a project defined it: then its instruction reaches an agent inside a fence only.
+    /// True if a project defined it: then its instruction reaches an agent inside a fence only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_projects: bool,
 }
 
-/// Why a role can't be defined like this.
+/// Reason that a role can't be defined like this.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadCustomRole {
     /// The four keep their names.
@@ -53,10 +53,10 @@ pub enum BadCustomRole {
     /// It says too much.
     #[error("the instruction of the role `{0}` has more than {INSTRUCTION_BYTES_MAX} bytes")]
     LongInstruction(RoleName),
-    /// Nobody can play it.
+    /// Its adapter names no agent that could play it.
     #[error("the role `{0}` is played by `{1}`, which is neither `adapter` nor `adapter:model`")]
     NoAdapter(RoleName, String),
-    /// What it may hold is no category.
+    /// An entry of its `may_hold` is no category.
     #[error("the role `{0}` may hold `{1}`, which is no category")]
     NoCategory(RoleName, Category),
     /// It would hold more than its base.
@@ -64,7 +64,7 @@ pub enum BadCustomRole {
     Wider {
         /// The role.
         name: RoleName,
-        /// What is too much.
+        /// The category beyond its base.
         category: Category,
         /// Its base.
         base: Role,
@@ -76,7 +76,7 @@ impl CustomRole {
     ///
     /// # Errors
     ///
-    /// What is wrong with it first.
+    /// The first fault of the definition.
     pub fn check(&self, name: &RoleName) -> Result<(), BadCustomRole> {
         if name.known().is_some() {
             return Err(BadCustomRole::NameTaken(name.clone()));
@@ -115,7 +115,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// The role of this name; none if nobody defined it.
+    /// Returns the member with the role of this name; `None` if no such role is defined.
     #[must_use]
     pub fn of(name: &RoleName, custom: &CustomRoles) -> Option<Self> {
         let base = name.known().or_else(|| Some(custom.get(name)?.base))?;
@@ -129,7 +129,7 @@ impl From<Role> for Member {
     }
 }
 
-/// Why no crew can be made of some roles.
+/// Reason that no crew can be made of some roles.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadCrew {
     /// Nobody takes this place.
@@ -147,12 +147,12 @@ pub enum BadCrew {
     },
 }
 
-/// Whether a crew can be made of these: one planner, one executor, any number of judges. A role that is listed twice
-/// counts once.
+/// Checks that a crew can be made of these: one planner, one executor, any number of judges. A role that is listed
+/// twice counts once.
 ///
 /// # Errors
 ///
-/// The first reason why not.
+/// The first reason that it can't.
 pub fn check_crew(members: &[Member]) -> Result<(), BadCrew> {
     for base in [Role::Planner, Role::Executor] {
         let mut taken = members.iter().filter(|member| member.base == base);

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::trace::{Body, Event, PartEvent};
 
-/// Why a message can't be sent to a part.
+/// Reason that a message can't be sent to a part.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoAddress {
     /// No session at work is called so.

@@ -1,4 +1,4 @@
-//! Hours of a day, by the clock on somebody's wall.
+//! Hours of a day, by the clock on the operator's wall.
 
 use jiff::civil::Time;
 
@@ -12,13 +12,13 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// Whether they hold at `local`.
+    /// Returns true if `local` is within these hours.
     #[must_use]
     pub fn covers(self, local: Time) -> bool {
         if self.from <= self.to { self.from <= local && local < self.to } else { self.from <= local || local < self.to }
     }
 
-    /// The hours that are written `09:00-18:00`; `None` if these are none, or of no length.
+    /// Parses hours that are written `09:00-18:00`; `None` if these are none, or of no length.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
@@ -26,7 +26,7 @@ impl Hours {
     }
 }
 
-/// The time of day that is written `09:00`; `None` if there is no such time.
+/// Parses a time of day that is written `09:00`; `None` if there is no such time.
 #[must_use]
 pub fn time(text: &str) -> Option<Time> {
     let (hour, minute) = text.split_once(':')?;

@@ -1,8 +1,8 @@
-//! The lines of a run's mailbox: what was answered to its questions from anywhere, and what was said to it.
+//! The lines of a run's mailbox: answers to its questions from anywhere, and messages to it.
 //!
-//! In: lines. Out: for each question what came first, the messages in their order, and what was skipped. A line
-//! that is damaged, of another version, or no answer to a question of its kind is skipped, and the rest counts.
-//! Who may write is not known here, and nothing here tells the time.
+//! In: lines. Out: for each question the first answer or closing, the messages in their order, and the lines that were
+//! skipped. A line that is damaged, of another version, or no answer to a question of its kind is skipped, and the rest
+//! counts. This module doesn't check the sender, and nothing here tells the time.
 //!
 //! Begin with [`Letters::read`].
 
@@ -28,23 +28,23 @@ pub const TEXT_BYTES_MAX: usize = 4 << 20;
 pub struct Answer {
     /// The question.
     pub key: Key,
-    /// What the question is about.
+    /// Kind of the question.
     pub kind: QuestionKind,
-    /// What was chosen.
+    /// The choice.
     pub choice: Choice,
-    /// What was said with it.
+    /// Text with the choice.
     pub text: Option<String>,
-    /// Who answered.
+    /// Name of the sender.
     pub by: String,
     /// Whence: `terminal`, `answers`, `resume`, `inbox`, `dashboard`.
     pub whence: String,
-    /// When.
+    /// Time of the answer.
     pub at: Timestamp,
     /// The answer's own id.
     pub id: String,
 }
 
-/// Why a question takes no answer any more.
+/// Reason that a question takes no answer any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Closing {
@@ -55,7 +55,7 @@ pub enum Closing {
 }
 
 impl Closing {
-    /// Why, as the end of a sentence.
+    /// Returns the reason as the end of a sentence.
     #[must_use]
     pub const fn said(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl Closing {
     }
 }
 
-/// What came first to a question.
+/// First line about a question: its answer, or its closing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First {
     /// An answer.
@@ -74,17 +74,17 @@ pub enum First {
     Closed {
         /// The question.
         key: Key,
-        /// What it is about.
+        /// Kind of the question.
         kind: QuestionKind,
-        /// Why.
+        /// Reason for it.
         why: Closing,
-        /// When.
+        /// Time of the closing.
         at: Timestamp,
     },
 }
 
 impl First {
-    /// What it is about, as the mailbox knows questions: by their key and kind.
+    /// Returns the question, as the mailbox knows questions: by their key and kind.
     fn about(&self) -> (Key, QuestionKind) {
         match self {
             Self::Answer(answer) => (answer.key.clone(), answer.kind),
@@ -98,30 +98,32 @@ impl First {
 pub struct Said {
     /// Its own id.
     pub id: String,
-    /// Who.
+    /// Name of the sender.
     pub by: String,
     /// Whence.
     pub whence: String,
-    /// When.
+    /// Time of the message.
     pub at: Timestamp,
     /// The part that it is for; the root stands for the whole run.
     pub to: Part,
-    /// What.
+    /// The message.
     pub message: Message,
 }
 
-/// What a mailbox holds.
+/// Contents of a mailbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Letters {
     first: HashMap<(Key, QuestionKind), First>,
-    /// What was said to the run, in order.
+    /// Messages to the run, in order.
     pub messages: Vec<Said>,
     /// The lines that were skipped, from 1, each with why.
     pub skipped: Vec<(u64, String)>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+// An operator reads this in the reason that a line was skipped.
+#[serde(expecting = "struct Line")]
+struct MailboxLine {
     v: u64,
     #[serde(flatten)]
     letter: Letter,
@@ -176,14 +178,14 @@ impl Letters {
         letters
     }
 
-    /// What came first to the question `key`, which is of `kind`.
+    /// Returns the first line about the question `key`, which is of `kind`.
     #[must_use]
     pub fn first(&self, key: &Key, kind: QuestionKind) -> Option<&First> {
         self.first.get(&(key.clone(), kind))
     }
 
     fn take(&mut self, line: &[u8]) -> Result<(), String> {
-        let line: Line = serde_json::from_slice(line).map_err(|error| format!("it can't be read: {error}"))?;
+        let line: MailboxLine = serde_json::from_slice(line).map_err(|error| format!("it can't be read: {error}"))?;
         if line.v != VERSION {
             return Err(format!("it is of version {}, not {VERSION}", line.v));
         }
@@ -221,14 +223,14 @@ fn named_part(part: &str) -> Result<Part, String> {
     part.parse().map_err(|error| format!("{error}"))
 }
 
-/// Whether each of `names` is one: printable ASCII, not empty, not long.
+/// Checks that each of `names` is one: printable ASCII, not empty, not long.
 fn named(names: &[&str]) -> Result<(), String> {
     let is_name =
         |name: &&str| (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
     if names.iter().all(is_name) { Ok(()) } else { Err("its id, who or whence is no name".to_owned()) }
 }
 
-/// The line for what is first to a question, without a line feed.
+/// Returns the line for an answer or a closing, without a line feed.
 #[must_use]
 pub fn first_line(first: &First) -> String {
     line(match first.clone() {
@@ -249,7 +251,7 @@ pub fn first_line(first: &First) -> String {
     })
 }
 
-/// The line for a message, without a line feed.
+/// Returns the line for a message, without a line feed.
 #[must_use]
 pub fn message_line(said: &Said) -> String {
     let Said { id, by, whence, at, to, message } = said.clone();
@@ -258,10 +260,11 @@ pub fn message_line(said: &Said) -> String {
 }
 
 fn line(letter: Letter) -> String {
-    serde_json::to_string(&Line { v: VERSION, letter }).expect("a letter has string keys and no number that is none")
+    serde_json::to_string(&MailboxLine { v: VERSION, letter })
+        .expect("a letter has string keys and no number that is none")
 }
 
-/// A time as the journal has it.
+/// Rounds a time to the precision of the journal.
 fn to_ms(at: Timestamp) -> Timestamp {
     crate::words::moment::timestamp(at).parse().unwrap_or(at)
 }

@@ -1,11 +1,11 @@
-//! What waits for the operator: questions with their options, and how a reply is read.
+//! The questions that wait for the operator, with their options, and the reading of a reply.
 //!
-//! In: what an operator typed. Out: a choice, or the news that it can't be read as one. Nothing
-//! destructive has yes as its default, and nothing here knows who asks or where the reply came from.
+//! In: the text that an operator typed. Out: a choice, or the news that it can't be read as one. Nothing destructive
+//! has yes as its default, and nothing here knows who asks or where the reply came from.
 //!
-//! Begin with [`Question`]; [`reply`] reads what was typed, [`mailbox`] what lies in a run's mailbox, [`open`] says
-//! which questions of a run are open, [`notice`] what an operator is told of them, [`worker`] what is
-//! gone on with without them.
+//! Begin with [`Question`]. [`reply`] reads the typed text, [`mailbox`] the lines in a run's mailbox. [`open`] says
+//! which questions of a run are open, [`notice`] how an operator is notified of them, [`worker`] if a run goes on
+//! without the operator.
 
 pub mod reply;
 pub mod hours;

@@ -1,7 +1,7 @@
-//! What an operator is told when something waits: when, in which words, in which form.
+//! Builds the notices that tell an operator of waiting questions: their time, their words, their form.
 //!
-//! In: questions that nobody was told of, the quiet hours, the time on the wall. Out: one notice for all of them, or
-//! that it is not time yet. Of what an agent wrote no more is told than the first line of its question.
+//! In: questions that no notice has named yet, the quiet hours, the time on the wall. Out: one notice for all of them,
+//! or that it is not time yet. Of an agent's text a notice has no more than the first line of its question.
 
 use jiff::Timestamp;
 use jiff::civil::Time;
@@ -13,16 +13,16 @@ use crate::gate::secrets;
 use crate::words::QuestionKind;
 use crate::words::visible::visible_line;
 
-/// How long questions are gathered after the last one came, in milliseconds, so that ten are one notice.
+/// Time for which questions are gathered after the last one came, in milliseconds, so that ten are one notice.
 pub const GATHER_MS: i64 = 3_000;
 
-/// How long the first of them is kept back at most, in milliseconds, however fast others follow.
+/// Longest time for which the first of them is kept back, in milliseconds, however fast others follow.
 pub const GATHER_MS_MAX: i64 = 15_000;
 
-/// How many questions a notice names; the rest is counted.
+/// Number of questions that a notice names; the rest is counted.
 const NAMED_MAX: usize = 10;
 
-/// How much of a question's first line is told, in characters.
+/// Longest part of a question's first line that is told, in characters.
 const LINE_CHARS_MAX: usize = 120;
 
 /// A question that waits, as far as a notice tells of it.
@@ -32,7 +32,7 @@ pub struct Waits {
     pub id: String,
     /// Its run.
     pub run_id: String,
-    /// What it is about.
+    /// Kind of the question.
     pub kind: QuestionKind,
     /// The first line of what is asked, as it is.
     pub first_line: String,
@@ -40,10 +40,10 @@ pub struct Waits {
     pub at: Timestamp,
 }
 
-/// When an operator wants to be left alone, by the clock on their wall.
+/// Time in which an operator wants no notices, by the clock on their wall.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quiet {
-    /// When.
+    /// The quiet hours.
     pub hours: Hours,
     /// The kinds of questions that are told of all the same.
     pub critical: Vec<QuestionKind>,
@@ -60,7 +60,7 @@ pub struct Notice {
     pub waits: Vec<Waits>,
 }
 
-/// Whether somebody is to be told now.
+/// Next thing to do about notices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
     /// There is nothing to tell, or it is quiet.
@@ -71,7 +71,8 @@ pub enum Due {
     Now(Notice),
 }
 
-/// What is due of the questions that nobody was told of. `quiet` comes with the time on the operator's wall.
+/// Returns the notice that is due for the questions that no notice has named yet. `quiet` comes with the time on the
+/// operator's wall.
 #[must_use]
 pub fn due(waits: &[Waits], quiet: Option<(&Quiet, Time)>, now: Timestamp) -> Due {
     let is_told = |one: &&Waits| {
@@ -107,7 +108,7 @@ fn line(one: &Waits) -> String {
     format!("{} ({}): {}", one.run_id, one.kind.as_str(), told_line(one))
 }
 
-/// The first line without secrets, control characters and length.
+/// Returns the first line without secrets, control characters and length.
 fn told_line(one: &Waits) -> String {
     let masked = secrets::mask(&one.first_line);
     let visible = visible_line(&masked);
@@ -118,7 +119,7 @@ fn told_line(one: &Waits) -> String {
     cut
 }
 
-/// What a webhook takes.
+/// Format of the message that a webhook takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// Ours, as `docs/inbox.md` says.
@@ -131,7 +132,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of this name.
+    /// Returns the format of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -165,7 +166,7 @@ impl<'a> Told<'a> {
     }
 }
 
-/// The body that tells a webhook of `notice`; `id` names the notice, so that a second delivery is known as one.
+/// Returns the body that tells a webhook of `notice`; `id` names the notice, so that a second delivery is known as one.
 #[must_use]
 pub fn body(notice: &Notice, format: Format, id: &str, now: Timestamp) -> String {
     let Notice { title, text, waits } = notice;

@@ -17,57 +17,57 @@ use crate::words::id::RunId;
 /// The fewest digits of a question's short name: some million values.
 const SHORT_CHARS_MIN: usize = 5;
 
-/// What of a run bears on its questions.
+/// Facts of a run that bear on its questions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OpenQuestions {
     /// The project; `None` until the run's start is on record.
     pub project: Option<String>,
     /// The brief's text; empty until the run's start is on record.
     pub brief: String,
-    /// Whether the run is over.
+    /// True if the run is over.
     pub has_ended: bool,
     open: BTreeMap<Key, OpenQuestion>,
     phases: BTreeMap<Part, PhaseName>,
-    /// What the gate has asked about since the last answer, by part.
+    /// Categories that the gate has asked about since the last answer, by part.
     missing: BTreeMap<Part, BTreeSet<String>>,
-    /// What an agent said last, by part.
+    /// Last words of an agent, by part.
     said: BTreeMap<Part, String>,
 }
 
 /// One question that is open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenQuestion {
-    /// Where in the run.
+    /// Place in the run.
     pub key: Key,
     /// Since when.
     pub at: Timestamp,
-    /// What is asked.
+    /// The question.
     pub question: Question,
     /// The phase of its part when it was asked.
     pub phase: Option<PhaseName>,
     /// The categories that a yes would be for, as far as the journal has them.
     pub categories: BTreeSet<String>,
-    /// What it is about, where the question is about what an agent said: the summary that is to be confirmed.
+    /// Words of the agent that the question is about, if it is about any: the summary that is to be confirmed.
     pub said: Option<String>,
 }
 
 impl OpenQuestion {
-    /// When it gets its default; `None` if never.
+    /// Returns the time at which it gets its default; `None` if never.
     ///
-    /// Counted from when it was asked, by the clock on the wall: a machine that slept is late, never early.
+    /// Counted from the time it was asked, by the clock on the wall: a machine that slept is late, never early.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         let length = SignedDuration::from_millis(i64::try_from(self.question.deadline_ms?).unwrap_or(i64::MAX));
         Some(self.at.saturating_add(length).unwrap_or(Timestamp::MAX))
     }
 
-    /// Whether its deadline has passed at `now`.
+    /// Returns true if its deadline has passed at `now`.
     #[must_use]
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.deadline().is_some_and(|deadline| deadline <= now)
     }
 
-    /// The first line of what is asked.
+    /// Returns the first line of the question.
     #[must_use]
     pub fn first_line(&self) -> &str {
         self.question.text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
@@ -134,13 +134,13 @@ impl OpenQuestions {
         }
     }
 
-    /// The open questions, in the order of their keys; none once the run is over.
+    /// Returns the open questions, in the order of their keys; empty once the run is over.
     pub fn open(&self) -> impl Iterator<Item = &OpenQuestion> {
         self.open.values().filter(|_| !self.has_ended)
     }
 }
 
-/// The categories of what a turn announced without being authorized.
+/// Returns the categories that a turn announced without being authorized.
 fn announced(payload: &Value) -> Vec<String> {
     let acts = match payload.get("actions").and_then(Value::as_array) {
         Some(acts) => acts.iter().collect(),
@@ -150,14 +150,14 @@ fn announced(payload: &Value) -> Vec<String> {
     open.filter_map(|act| act.get("action").and_then(Value::as_str).map(str::to_owned)).collect()
 }
 
-/// The name of a question among those of all runs.
+/// Returns the name of a question among those of all runs.
 #[must_use]
 pub fn question_id(run_id: &RunId, key: &Key) -> String {
     format!("{run_id}:{key}")
 }
 
-/// A short name for each of `ids`, by which no other of them is known, and which stays the same when others come
-/// or go: the beginning of a hash.
+/// Returns a short name for each of `ids`, by which no other of them is known, and which stays the same when others
+/// come or go: the beginning of a hash.
 #[must_use]
 pub fn short_names<'a>(ids: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let hashes: Vec<String> = ids.into_iter().map(|id| blake3::hash(id.as_bytes()).to_hex().to_string()).collect();

@@ -21,12 +21,12 @@ pub const CONTINUING: &[&str] = &["", "ok", "go", "continue", "next", "proceed",
 /// The whole replies that end a gated session (the peer's list).
 pub const ENDING: &[&str] = &["done", "stop", "halt"];
 
-/// What a reply means, with the text that goes with it.
+/// Meaning of a reply, with the text that goes with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// What was chosen.
+    /// The choice.
     pub choice: Choice,
-    /// What was said with it.
+    /// Text with the choice.
     pub text: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl Reply {
     }
 }
 
-/// Reads `typed` as the answer to a question of `kind`; `None` if it is none, and the question stands.
+/// Reads `typed` as the answer to a question of `kind`; `None` if it is no answer: then the question stands.
 ///
 /// A reply to a phase 3 question that is not a yes is a no: silence and doubt refuse.
 #[must_use]
@@ -81,7 +81,7 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
             _ if is_in(CONTINUING) => Some(Reply::plain(Choice::Continue)),
             _ => None,
         },
-        // What others take for a yes in passing is none here: it must be said what is done.
+        // A bare yes, which other questions accept, is none here: the answer must name the act.
         QuestionKind::Scope => match word.as_str() {
             "" => None,
             "accept" => Some(Reply::plain(Choice::Accept)),
@@ -105,8 +105,8 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
     }
 }
 
-/// Whether `typed` is a word of its own for questions of `kind`. Where anything but a yes is a no, a word that was
-/// meant for another question would be one too.
+/// Returns true if `typed` is a word of its own for questions of `kind`. For a question to which anything but a yes is
+/// a no, a word that was meant for another question would count as a no too.
 #[must_use]
 pub fn is_word_for(kind: QuestionKind, typed: &str) -> bool {
     match kind {
@@ -127,8 +127,8 @@ pub fn is_word_for(kind: QuestionKind, typed: &str) -> bool {
     }
 }
 
-/// Whether a choice with this text may be what somebody answered to a question of `kind`. What [`read`] gives always
-/// may; what comes from elsewhere is held against this.
+/// Returns true if a choice with this text is a possible answer to a question of `kind`. A result of [`read`] always
+/// is; a choice from elsewhere is checked with this.
 #[must_use]
 pub fn may_mean(kind: QuestionKind, choice: Choice, text: Option<&str>) -> bool {
     use Choice::{
@@ -154,8 +154,8 @@ pub fn may_mean(kind: QuestionKind, choice: Choice, text: Option<&str>) -> bool 
     }
 }
 
-/// Whether words beside a choice that is no free text may be a part of the answer: a reason, a day, what to do instead.
-/// A yes with conditions is none.
+/// Returns true if words beside a choice that is no free text may be a part of the answer: a reason, a day, another
+/// thing to do. A yes with conditions is no answer.
 #[must_use]
 pub fn takes_words(choice: Choice) -> bool {
     match choice {

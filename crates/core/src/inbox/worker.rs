@@ -1,8 +1,8 @@
-//! What a worker does about a run that is not over and that nobody drives.
+//! Decides for a worker about a run that is not over and that no process drives.
 //!
 //! In: the events of a journal (those of [`Sittings::NEEDED`], and that there was one of [`Sittings::PROGRESS`], are
-//! enough), its open questions, what its mailbox says, how its last driver let go, and the time. Out: whether the worker
-//! goes on with it, or why not.
+//! enough), its open questions, the contents of its mailbox, how its last driver let go, and the time. Out: if the
+//! worker resumes it, or the reason not to.
 //!
 //! Begin with [`Sittings::outlook`].
 
@@ -14,27 +14,28 @@ use super::mailbox::{First, Said};
 use super::open::OpenQuestion;
 use crate::words::Message;
 
-/// Who interrupts a run that a worker drives, when the worker is told to end: it is nobody's word about the run.
+/// Sender of the interrupt to a run that a worker drives when the worker is told to end. It doesn't count as an
+/// operator's word about the run.
 pub const WORKER: &str = "worker";
 
-/// How often in a row a run may end the process that drives it before a worker leaves it: once may be chance, and what
-/// happens three times happens again.
+/// Number of times in a row that a run may end the process that drives it before a worker leaves it: once may be
+/// chance, and a thing that happens three times happens again.
 pub const FRUITLESS_MAX: u32 = 3;
 
 /// A run that waits longer than this for a provider is let go by its worker, in milliseconds, so that others have its
 /// place: the longest wait that nobody asks for (`session::WAIT_MAX_MS`) is not worth it.
 pub const SLEEP_OVER_MS: u64 = 60_000;
 
-/// How a run's drivers came and went: a sitting begins with the run, and each time that it is resumed.
+/// History of a run's drivers: a sitting begins with the run, and each time that it is resumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sittings {
-    /// When the last one began; `None` if the run's start is not on record.
+    /// Beginning of the last one; `None` if the run's start is not on record.
     began: Option<Timestamp>,
     /// The folder that the run works in; `None` if the run's start is not on record.
     workdir: Option<String>,
-    /// Whether an operator had the run stand still in it.
+    /// True if an operator interrupted the run in it.
     is_interrupted: bool,
-    /// How many in a row were resumed and nothing came of them.
+    /// Number of sittings in a row that were resumed and made no progress.
     fruitless: u32,
     waits: OpenWaits,
 }
@@ -48,7 +49,7 @@ pub enum LetGo {
     Killed,
 }
 
-/// What a worker makes of a run that nobody drives.
+/// Assessment of a run that no process drives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outlook {
     /// It can go on.
@@ -60,11 +61,11 @@ pub enum Outlook {
         /// Until when.
         until: Timestamp,
     },
-    /// An operator had it stand still, and nobody has resumed it since.
+    /// An operator interrupted it, and it was not resumed since.
     Paused,
     /// It was killed each time that it was gone on with.
     Fruitless {
-        /// How often.
+        /// Number of times.
         times: u32,
     },
     /// Its beginning is not on record: there is nothing to go on with.
@@ -82,8 +83,8 @@ impl Sittings {
         EventKind::Withdrawn,
     ];
 
-    /// The types of events of which it matters only that they came: something came of the sitting. A reply alone is no
-    /// progress, for the call that it asks for may be what kills the driver each time.
+    /// The types of events that show progress in a sitting; only their presence matters. A reply alone is no progress,
+    /// for the call that it asks for may be the one that kills the driver each time.
     pub const PROGRESS: &[EventKind] = &[
         EventKind::PhaseEnter,
         EventKind::Question,
@@ -111,7 +112,7 @@ impl Sittings {
                 self.is_interrupted = false;
                 self.fruitless = self.fruitless.saturating_add(1);
             }
-            // Whoever was told to end in peace was not killed.
+            // A driver that was told to end in peace was not killed.
             Body::Ask(AskEvent::OperatorMessage { message, by, .. }) => {
                 self.is_interrupted |= *message == Message::Interrupt && by != WORKER;
                 self.fruitless = 0;
@@ -125,26 +126,27 @@ impl Sittings {
         self.fruitless = 0;
     }
 
-    /// When the last sitting began; `None` if the run's start is not on record.
+    /// Returns the beginning of the last sitting; `None` if the run's start is not on record.
     #[must_use]
     pub fn began(&self) -> Option<Timestamp> {
         self.began
     }
 
-    /// The folder that the run works in, as its last sitting had it; `None` if the run's start is not on record.
+    /// Returns the folder that the run works in, as its last sitting had it; `None` if the run's start is not on
+    /// record.
     #[must_use]
     pub fn workdir(&self) -> Option<&str> {
         self.workdir.as_deref()
     }
 
-    /// When the first of its waits for a provider ends; `None` if it has none.
+    /// Returns the time at which the first of its waits for a provider ends; `None` if it has none.
     #[must_use]
     pub fn wakes_at(&self) -> Option<Timestamp> {
         self.waits.wakes_at()
     }
 
-    /// What to do about the run at `now`. `questions` are those that are open, each with what came first to it, and
-    /// `said` what lies in the mailbox without being asked for.
+    /// Decides about the run at `now`. `questions` are those that are open, each with the first line about it in the
+    /// mailbox, and `said` are the messages in the mailbox that answer no question.
     #[must_use]
     pub fn outlook(
         &self,

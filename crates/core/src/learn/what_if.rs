@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::applying::Taken;
 use crate::detect;
-use crate::detect::{Detector, Reading, Sensitivities, Sensitivity, Spoken};
+use crate::detect::{Detector, Sensitivities, Sensitivity, Spoken, TurnReading};
 use crate::gate::{Decision, Grant};
 use crate::procedure::run::Run;
 use crate::session::Decider;
@@ -279,7 +279,7 @@ impl WhatIf {
         }
     }
 
-    fn readings(&mut self, example: &Example, text: &str, before: &Reading, after: &Reading) {
+    fn readings(&mut self, example: &Example, text: &str, before: &TurnReading, after: &TurnReading) {
         for detector in Detector::ALL {
             let (tally, seen) = match (before.has_fired(detector), after.has_fired(detector)) {
                 (false, true) => (&mut self.report.newly_fired, after),
@@ -297,8 +297,8 @@ impl WhatIf {
     }
 
     /// An announcement that is heard either way may be asked about either way.
-    fn announcements(&mut self, example: &Example, before: &Reading, after: &Reading) {
-        let open = |reading: &Reading| -> BTreeMap<&'static str, String> {
+    fn announcements(&mut self, example: &Example, before: &TurnReading, after: &TurnReading) {
+        let open = |reading: &TurnReading| -> BTreeMap<&'static str, String> {
             let acts = reading.destructive.actions.iter().filter(|act| !act.authorized);
             acts.map(|act| (act.action, act.sentence.clone())).collect()
         };
@@ -415,7 +415,7 @@ fn missing(decision: &Decision) -> &[Category] {
 }
 
 /// Returns the text that a detector fired on, as far as its reading has it; else the beginning of the turn.
-fn fragment(detector: Detector, reading: &Reading, text: &str) -> String {
+fn fragment(detector: Detector, reading: &TurnReading, text: &str) -> String {
     let said = match detector {
         Detector::Blocker => reading.blocker.reason.clone(),
         Detector::Destructive => reading.destructive.actions.first().map(|act| act.sentence.clone()),

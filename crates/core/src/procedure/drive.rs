@@ -21,7 +21,7 @@ pub struct Drive<P: Procedure> {
     next_seq: u64,
 }
 
-/// What to do next.
+/// Next step of a driver.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Append this decision.
@@ -38,7 +38,7 @@ pub enum Step {
     Broken(Breach),
 }
 
-/// What becomes of an intent without an outcome when a driver takes a run over.
+/// Treatment of an intent without an outcome when a driver takes a run over.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Orphan {
     /// It waits on: a question, a timer.
@@ -47,12 +47,12 @@ pub enum Orphan {
     Settle(Vec<FileChange>),
     /// It may be tried again: a turn, a look at the tree, a call that merely reads.
     Repeatable,
-    /// Nobody knows what it did.
+    /// Its effect is unknown.
     Unknown,
 }
 
 impl<P: Procedure> Drive<P> {
-    /// A drive at the very beginning of a run.
+    /// Creates a drive at the very beginning of a run.
     pub fn new(run: Run<P>) -> Self {
         Self { run, ledger: Ledger::default(), aborting: BTreeSet::new(), next_seq: 0 }
     }
@@ -72,35 +72,35 @@ impl<P: Procedure> Drive<P> {
         true
     }
 
-    /// The sequence number of the next event.
+    /// Returns the sequence number of the next event.
     #[must_use]
     pub fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// The book.
+    /// Returns the record of intents and outcomes.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// The run.
+    /// Returns the run.
     #[must_use]
     pub fn run(&self) -> &Run<P> {
         &self.run
     }
 
-    /// What to do next. After [`Step::Abort`], call [`Drive::aborted`] so that it is asked for only once.
+    /// Returns the next step. After [`Step::Abort`], call [`Drive::aborted`] so that it is asked for only once.
     ///
-    /// **Invariant:** one thing is begun at a time, and the run is asked again after every event. Parts that work side by
-    /// side all see room for one more turn and all want it; once one of them has begun, its reservation is a fact and the
-    /// others want it no more. Budgets, approvals and questions that are asked once rest on this.
+    /// **Invariant:** one thing is begun at a time, and the run is asked again after every event. Parts that work side
+    /// by side all see room for one more turn and all want it; once one of them has begun, its reservation is a fact
+    /// and the others want it no more. Budgets, approvals and questions that are asked once rest on this.
     #[must_use]
     pub fn step(&self) -> Step {
         match self.run.next() {
             Next::Record(entry) => self.record(entry),
             Next::Want(wants) => self.adjust(&wants),
-            // Whoever waits for others would wait for ever.
+            // Parts that wait for others would wait for ever.
             Next::Wait(_) if self.ledger.open().next().is_none() => Step::Broken(Breach::Stuck),
             Next::Wait(_) => self.adjust(&[]),
             Next::Done(outcome) => match self.ledger.open().next() {
@@ -123,13 +123,13 @@ impl<P: Procedure> Drive<P> {
         }
     }
 
-    /// The end of a part waits until nothing under it is open. What is open beside it is not its to end.
+    /// Waits with the end of a part until nothing under it is open. Things that are open beside it are not its to end.
     fn clear(&self, part: &Part) -> Step {
         let open = self.ledger.open_within(part).find(|key| !self.aborting.contains(*key));
         open.map_or(Step::Await, |key| Step::Abort(key.clone()))
     }
 
-    /// The first difference between what is wanted and what is in flight.
+    /// Returns the step for the first difference between the wanted commands and those in flight.
     fn adjust(&self, wants: &[Want]) -> Step {
         let unwanted = |key: &&Key| !self.aborting.contains(*key) && !wants.iter().any(|want| want.key == **key);
         if let Some(key) = self.ledger.open().map(|(key, _)| key).find(unwanted) {
@@ -142,9 +142,9 @@ impl<P: Procedure> Drive<P> {
         }
     }
 
-    /// What is open from before, and what becomes of each: to be settled before the first step.
+    /// Returns the intents that are open from before, and the treatment of each: to be settled before the first step.
     ///
-    /// `is_repeatable` says whether a call to a tool may simply be made again.
+    /// `is_repeatable` says if a call to a tool may simply be made again.
     pub fn orphans(&self, is_repeatable: impl Fn(&str) -> bool) -> Vec<(Key, Orphan)> {
         let becomes = |begun: &Begun| match begun {
             Begun::Question(_) | Begun::Timer => Orphan::Reattach,
@@ -159,8 +159,8 @@ impl<P: Procedure> Drive<P> {
 }
 
 impl Want {
-    /// The intent that announces this command, as far as core knows it. The runtime adds what it finds
-    /// out before the command begins: the hash of what is sent, what a call will make of files.
+    /// Returns the intent that announces this command, as far as core knows it. The runtime adds the facts that it
+    /// finds before the command begins: the hash of the request, the changes that a call will make to files.
     #[must_use]
     pub fn intent(&self) -> Entry {
         let slot = self.key.slot;

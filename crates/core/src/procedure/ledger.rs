@@ -11,7 +11,7 @@ use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent
 use crate::words::tool::FileChange;
 use crate::words::{Key, Part, Question};
 
-/// What a run asked for and what came of it.
+/// Record of the things that a run asked for, with their outcomes.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     open: BTreeMap<Key, Open>,
@@ -23,15 +23,15 @@ pub struct Ledger {
 /// Something that was asked for and has no outcome yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Open {
-    /// What began.
+    /// The intent.
     pub begun: Begun,
-    /// When.
+    /// Time of the intent.
     pub at: Timestamp,
-    /// When it expires, if it is a question with a deadline or a wait.
+    /// Time at which it expires, if it is a question with a deadline or a wait.
     pub deadline: Option<Timestamp>,
 }
 
-/// What is kept of an intent until its outcome: as much as taking a run over needs.
+/// Data of an intent that is kept until its outcome: as much as taking a run over needs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Begun {
     /// A turn of an agent.
@@ -40,7 +40,7 @@ pub enum Begun {
     Call {
         /// The tool.
         name: String,
-        /// What it will make of files, if that was known before.
+        /// Changes that it will make to files, if they were known before.
         changes: Vec<FileChange>,
     },
     /// A question to the operator.
@@ -84,9 +84,9 @@ pub enum Breach {
     /// An outcome of another kind came: an answer to a call, say.
     #[error("`{key}` can't end with `{outcome}`")]
     WrongKind {
-        /// What had begun.
+        /// Key of the intent.
         key: Key,
-        /// What came.
+        /// Type of the outcome that came.
         outcome: &'static str,
     },
     /// A message from outside came a second time.
@@ -100,7 +100,7 @@ pub enum Breach {
         /// One thing that is open.
         open: Key,
     },
-    /// Everybody waits for somebody else, and nothing is in flight.
+    /// Every part waits for another one, and nothing is in flight.
     #[error("every part of the run waits for another one")]
     Stuck,
     /// Something came after the end of the run.
@@ -109,7 +109,7 @@ pub enum Breach {
 }
 
 impl Ledger {
-    /// Whether `entry` may be appended.
+    /// Checks that `entry` may be appended.
     ///
     /// # Errors
     ///
@@ -149,8 +149,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether `event` is about something that has an outcome already: in a journal whose damage was accepted a line may
-    /// be there twice, or an outcome before its intent. Then the first counts, and this one never happened.
+    /// Returns true if `event` is about something that has an outcome already: in a journal whose damage was accepted a
+    /// line may be there twice, or an outcome before its intent. Then the first counts, and this one never happened.
     #[must_use]
     pub fn is_over(&self, event: &Event) -> bool {
         let slot = event.body.intent().or_else(|| event.body.outcome());
@@ -175,35 +175,35 @@ impl Ledger {
         self.ended |= matches!(event.body, Body::Run(RunEvent::RunEnd { .. }));
     }
 
-    /// Everything without an outcome, in the order of the keys.
+    /// Returns all intents without an outcome, in the order of the keys.
     pub fn open(&self) -> impl Iterator<Item = (&Key, &Open)> {
         self.open.iter()
     }
 
-    /// What is open under `key`, if it is.
+    /// Returns the intent that is open under `key`, if any.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&Open> {
         self.open.get(key)
     }
 
-    /// Whether `key` was ever begun.
+    /// Returns true if `key` was ever begun.
     #[must_use]
     pub fn knows(&self, key: &Key) -> bool {
         self.open.contains_key(key) || self.closed.contains(key)
     }
 
-    /// Whether a message with this id was used before.
+    /// Returns true if a message with this id was used before.
     #[must_use]
     pub fn has_used(&self, id: &str) -> bool {
         self.messages.contains(id)
     }
 
-    /// The keys that are open within `part`.
+    /// Returns the keys that are open within `part`.
     pub fn open_within<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = &'a Key> {
         self.open.keys().filter(move |key| key.part.is_within(part))
     }
 
-    /// The earliest deadline of what is open, with its key.
+    /// Returns the earliest deadline of an open intent, with its key.
     #[must_use]
     pub fn next_deadline(&self) -> Option<(Timestamp, &Key)> {
         self.open.iter().filter_map(|(key, open)| open.deadline.map(|at| (at, key))).min()

@@ -1,9 +1,9 @@
-//! What it means to decide: fold events as facts, then say what should hold next.
+//! Decides the next thing of a run: folds events as facts, then says what should hold next.
 //!
-//! In: events. Out: one decision to record, or the whole set of commands that should be in flight, or
-//! the end. [`Ledger`] keeps one intent and at most one outcome for every key. [`Drive`] is the driver
-//! without hands: it compares what is wanted with what is in flight and says the next step; whoever has
-//! hands (the runtime, the simulator of the tests) carries it out.
+//! In: events. Out: one decision to record, or the whole set of commands that should be in flight, or the end.
+//! [`Ledger`] keeps one intent and at most one outcome for every key. [`Drive`] is the driver without hands: it
+//! compares the wanted commands with those in flight and says the next step; its caller (the runtime, the simulator of
+//! the tests) carries it out.
 //!
 //! Begin with [`Procedure`].
 
@@ -33,7 +33,7 @@ use crate::words::tool::{ToolCall, ToolSpecs};
 /// not needed to take note of an event: where a parent seems to need them, the child looks when it decides.
 pub trait Procedure {
     /// The facts that are shared by all parts of the run.
-    type Facts: Facts;
+    type Facts: SharedFacts;
 
     /// Takes note of what happened. Decides nothing: what was decided is in the event.
     fn apply(&mut self, event: &Event);
@@ -43,17 +43,17 @@ pub trait Procedure {
 }
 
 /// Facts of a whole run, folded from all of its events.
-pub trait Facts: Clone + Default + std::fmt::Debug {
+pub trait SharedFacts: Clone + Default + std::fmt::Debug {
     /// Takes note of what happened anywhere in the run.
     fn apply(&mut self, event: &Event);
 }
 
 /// The facts of procedures that share none.
-impl Facts for () {
+impl SharedFacts for () {
     fn apply(&mut self, _event: &Event) {}
 }
 
-/// What should hold next.
+/// State that should hold next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
     /// One decision to put on record.
@@ -80,11 +80,11 @@ pub enum On {
 pub struct Want {
     /// Its name.
     pub key: Key,
-    /// What to do.
+    /// The command.
     pub command: Command,
 }
 
-/// What the runtime is asked to do. Commands are cheap: they name messages, they don't carry them.
+/// Command to the runtime. Commands are cheap: they name messages, they don't carry them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Ask the agent for a turn.
@@ -93,40 +93,40 @@ pub enum Command {
         messages: (u32, u32),
         /// The tools that are described.
         tools: ToolSpecs,
-        /// Whether they may be called.
+        /// True if they may be called.
         may_call: bool,
-        /// Who is asked: the place in the run's options.
+        /// Agent that is asked: its place in the run's options.
         agent: u32,
         /// About how many tokens are sent.
         input_tokens: u64,
         /// The most tokens of the reply.
         output_max: u32,
-        /// How long it may take before it is cancelled, in milliseconds, where a limit of minutes says so.
+        /// Longest time it may take before it is cancelled, in milliseconds, if a limit of minutes sets one.
         limit_ms: Option<u64>,
     },
     /// Carry out a call.
     Call {
-        /// Which.
+        /// The call.
         call: Arc<ToolCall>,
-        /// Whether a command that it runs may use the network.
+        /// True if a command that it runs may use the network.
         network: bool,
-        /// How long it may take before it is cancelled, in milliseconds, where a limit of minutes says so.
+        /// Longest time it may take before it is cancelled, in milliseconds, if a limit of minutes sets one.
         limit_ms: Option<u64>,
     },
     /// Ask a guard hook about a call.
     Hook(Arc<HookCall>),
     /// Look at the working tree, changing nothing of it.
     Look {
-        /// What for.
+        /// Purpose of the look.
         look: Look,
-        /// What need not be told.
+        /// Changes that need not be told.
         custody: Arc<Custody>,
     },
     /// Ask the operator.
     Ask(Arc<Question>),
     /// Wait.
     Wait {
-        /// How long, in milliseconds.
+        /// Length of the wait, in milliseconds.
         length_ms: u64,
     },
 }

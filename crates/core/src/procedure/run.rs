@@ -1,6 +1,6 @@
 //! The root of every run: begins, is interrupted and taken over, stops and ends; all else is its child's.
 
-use super::{Facts, Next, Procedure};
+use super::{Next, Procedure, SharedFacts};
 use crate::trace::{AskEvent, Body, Entry, Event, PartEvent, RunEvent};
 use crate::words::{Message, Outcome, Part};
 
@@ -19,31 +19,31 @@ pub struct Run<P: Procedure> {
 }
 
 impl<P: Procedure> Run<P> {
-    /// A run whose work is `child`, which was made to live in `part`.
+    /// Creates a run whose work is `child`, which was made to live in `part`.
     pub fn new(child: P, part: Part) -> Self {
         let facts = P::Facts::default();
         Self { child, facts, part, child_ended: None, ended: None, interrupted: false, stopped: false }
     }
 
-    /// The part that does the work.
+    /// Returns the part that does the work.
     #[must_use]
     pub fn child(&self) -> &P {
         &self.child
     }
 
-    /// The facts that all parts of the run share.
+    /// Returns the facts that all parts of the run share.
     #[must_use]
     pub fn facts(&self) -> &P::Facts {
         &self.facts
     }
 
-    /// How the run ended, if it has.
+    /// Returns the outcome of the run, if it has ended.
     #[must_use]
     pub fn ended(&self) -> Option<Outcome> {
         self.ended
     }
 
-    /// Whether the operator interrupted it: nothing is wanted until a driver takes it over.
+    /// Returns true if the operator interrupted it: nothing is wanted until a driver takes it over.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.interrupted
@@ -54,7 +54,7 @@ impl<P: Procedure> Run<P> {
         self.facts.apply(event);
         match &event.body {
             Body::Run(RunEvent::RunResume { .. }) => self.interrupted = false,
-            // What is said to a part alone is no word on the run.
+            // A message to a part alone is no word on the run.
             Body::Ask(AskEvent::OperatorMessage { message: Message::Interrupt, .. }) if event.part.is_root() => {
                 self.interrupted = true
             }
@@ -69,7 +69,7 @@ impl<P: Procedure> Run<P> {
         {
             self.child_ended = Some(outcome);
         }
-        // What is said to the run concerns its work too.
+        // A message to the run concerns its work too.
         if event.part.is_within(&self.part) || event.part.is_root() {
             self.child.apply(event);
         }

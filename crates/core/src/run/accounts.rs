@@ -1,7 +1,7 @@
 //! The one ledger of a run: an account for each scope of its spending, with what the operator added to its limits.
 //!
-//! An event counts in every account that it lies in, and so does a reservation, at once: parts side by side can't overdraw
-//! together what each of them alone could pay.
+//! An event counts in every account that it lies in, and so does a reservation, at once: parts side by side can't
+//! overdraw together what each of them alone could pay.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Which parts ask the operator about acts, and about which categories.
+//! Decides which parts ask the operator about acts, and about which categories.
 //!
 //! Parts side by side that need the same category ask one after the other: a yes for the run to the first answers the
-//! others too. Those that need other categories don't wait, so that an operator who was away finds all questions that
+//! others too. Parts that need other categories don't wait, so that an operator who was away finds all questions that
 //! are independent.
 
 use crate::words::{Category, GateAnswer, Part, PhaseName};

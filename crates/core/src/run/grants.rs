@@ -31,7 +31,7 @@ impl Grants {
             Body::Run(RunEvent::RunStart(start)) => self.run = start.run_id.to_string(),
             Body::Gate(GateEvent::GrantsLoaded { grants }) => self.load(grants),
             Body::Gate(GateEvent::PermissionGranted { grant: Some(grant), .. }) => {
-                // What was granted for one call is for whoever asked.
+                // A grant for one call is for the part that asked for it.
                 let part = (grant.lasts == Lasts::ThisCall).then(|| event.part.clone());
                 self.held.push(HeldGrant { grant: (**grant).clone(), used: 0, part });
             }

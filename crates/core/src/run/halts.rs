@@ -52,7 +52,7 @@ impl Halts {
                     self.by_part.remove(&event.part);
                 }
             }
-            // Nobody said how much: the next request that does not fit is another halt.
+            // The question expired without an amount: the next request that does not fit is another halt.
             Body::Ask(AskEvent::Expired { slot }) if self.asked.remove(&key(*slot)).is_some() => {
                 self.by_part.remove(&event.part);
             }

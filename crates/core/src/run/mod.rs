@@ -18,7 +18,7 @@ use crate::words::{Category, Message, Metric, Mode, OperatorWord, Part};
 use jiff::Timestamp;
 
 use crate::memory::Inherited;
-use crate::procedure::Facts;
+use crate::procedure::SharedFacts;
 use crate::trace::{AskEvent, Body, Event, GateEvent, HostEvent, LearnedEvent, PartEvent};
 
 /// The facts of a whole run, as its events say them.
@@ -119,7 +119,7 @@ impl RunFacts {
     }
 }
 
-impl Facts for RunFacts {
+impl SharedFacts for RunFacts {
     fn apply(&mut self, event: &Event) {
         self.accounts.apply(event);
         self.halts.apply(event, &mut self.accounts);

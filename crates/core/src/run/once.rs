@@ -55,7 +55,7 @@ pub(super) struct Failures {
     asked: BTreeMap<Part, u32>,
     /// The open questions, and which agent each is about.
     questions: BTreeMap<Key, u32>,
-    /// When the operator last said that an agent is to be tried again.
+    /// Time at which the operator last said that an agent is to be tried again.
     retried: BTreeMap<u32, Timestamp>,
 }
 

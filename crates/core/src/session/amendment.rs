@@ -1,6 +1,6 @@
 //! The operator widens or narrows a brief while it is worked on: what it authorizes, its scope, its limits.
 //!
-//! What was allowed and has not begun is judged again; what was done stays done. The agent is told.
+//! Calls that were allowed and have not begun are judged again; acts that were done stay done. The agent is told.
 
 use crate::words::{Amendment, Budget, Category, Message, OperatorWord};
 
@@ -36,7 +36,8 @@ impl Setup {
         budget.max_tool_calls = max_tool_calls.or(budget.max_tool_calls);
     }
 
-    /// A scope without paths says nothing of paths: there is nothing to widen.
+    /// Applies an amendment to the paths of the scope. A scope without paths doesn't limit them, so nothing is widened
+    /// then.
     fn rescope(&mut self, amendment: &Amendment) {
         let mut words = self.scope.words().clone();
         let mut names_paths = false;
@@ -51,7 +52,8 @@ impl Setup {
     }
 }
 
-/// What is authorized by now: what the brief said, with every amendment and every approval for the run.
+/// Returns the categories that are authorized by now: those of the brief, with every amendment and every approval for
+/// the run.
 #[must_use]
 pub fn authorized_by(brief: Vec<Category>, events: &[Event]) -> Vec<Category> {
     let mut held = brief;

@@ -1,10 +1,10 @@
-//! What a request weighs, and what is left out of it when it gets too heavy for the agent's window.
+//! The size of a request, and the messages that are left out when it gets too big for the agent's window.
 //!
-//! In: what was said, and the provider's own count of every request it answered. Out: about how many tokens the
-//! next request has, and which messages make room. The results of old calls go first, since they can be had
-//! again; then whole steps, the oldest first, behind which the runtime state is said anew. A call and its result
-//! are never parted: nothing is left out but where a turn is due, and a cut lies before something that the
-//! runtime or the operator said.
+//! In: the messages of the part, and the provider's own count of every request it answered. Out: about how many tokens
+//! the next request has, and which messages make room. The results of old calls go first, since they can be had again;
+//! then whole steps, the oldest first, behind which the runtime state is said anew. A call and its result are never
+//! parted: messages are left out only when a turn is due, and a cut lies before something that the runtime or the
+//! operator said.
 
 use std::fmt::{self, Write as _};
 
@@ -15,17 +15,17 @@ use crate::trace::{Body, CallEvent, TurnEvent};
 use crate::words::tool::ToolCall;
 use crate::words::{MessageRole, Usage};
 
-/// How many bytes of text a token has, until the provider has counted a request: the peer's number.
+/// Bytes of text per token, until the provider has counted a request: the peer's number.
 const BYTES_PER_TOKEN: u64 = 4;
-/// What a message weighs besides its text.
+/// Tokens of a message besides its text.
 const MESSAGE_TOKENS: u64 = 4;
-/// What a folded result weighs: its note and both its ends.
+/// Tokens of a folded result: its note and both its ends.
 const FOLDED_TOKENS: u64 = 160;
-/// What a result must weigh to be worth folding.
+/// Smallest result that is worth folding, in tokens.
 const FOLD_TOKENS_MIN: u64 = 2 * FOLDED_TOKENS;
-/// How full a window may get before room is made, and how full it then is, in per cent. The provider's count lags
-/// one turn behind, so the first is not close to 100; making room costs the provider's cache, so it is done
-/// seldom and well.
+/// Fullness of a window at which room is made, and the fullness after that, in per cent. The provider's count lags one
+/// turn behind, so the first is not close to 100; making room costs the provider's cache, so it is done seldom and
+/// well.
 const FULL_PER_CENT: u64 = 80;
 const ROOMY_PER_CENT: u64 = 50;
 /// The part of a window that is kept free for the reply, at most: one in so many.
@@ -33,19 +33,19 @@ const REPLY_SHARE: u64 = 4;
 /// The window where nobody knows it and nothing has shown it: few models that call tools have less, and a server
 /// on the own machine is often given no more.
 const WINDOW_GUESS: u64 = 32_768;
-/// How full a window must be, in per cent, for a rejection without a known reason to be about its length. A session
-/// keeps its requests well below a window that it knows, so that half of it is near.
+/// Fullness of a window, in per cent, from which a rejection without a known reason is taken to be about its length. A
+/// session keeps its requests well below a window that it knows, so that half of it is near.
 const NEAR_PER_CENT: u64 = 50;
 
-/// What was said, by weight.
+/// Messages of a part, by weight.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Context {
-    weights: Vec<Weight>,
+    weights: Vec<MessageWeight>,
     /// The weight of those that are sent.
     sent: u64,
-    /// What the tools weigh, which are in every request.
+    /// Weight of the tools, which are in every request.
     tools: u64,
-    /// How many bytes of a result are sent; all if absent.
+    /// Number of bytes of a result that are sent; all if absent.
     result_bytes_max: Option<u64>,
     /// The first message that is still sent, besides the standing orders.
     first: usize,
@@ -59,13 +59,13 @@ pub(super) struct Context {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Weight {
+struct MessageWeight {
     tokens: u64,
-    kind: Kind,
+    kind: WeightKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum WeightKind {
     System,
     User,
     Agent,
@@ -78,7 +78,7 @@ enum Kind {
 pub(super) enum Relief {
     /// These results are folded.
     Fold { messages: Vec<u32>, before: u64, after: u64 },
-    /// What lies before this message is left out.
+    /// The messages before this one are left out.
     Cut { first: u32, before: u64, after: u64 },
 }
 
@@ -91,7 +91,7 @@ impl Context {
     pub(super) fn apply(&mut self, body: &Body) {
         match body {
             Body::Turn(TurnEvent::Message { role, text, .. }) => {
-                let kind = if *role == MessageRole::System { Kind::System } else { Kind::User };
+                let kind = if *role == MessageRole::System { WeightKind::System } else { WeightKind::User };
                 self.push(kind, text.len() as u64);
             }
             Body::Turn(TurnEvent::AgentRequest { tools, .. }) => self.asked = self.weight(*tools > 0),
@@ -103,7 +103,7 @@ impl Context {
                     self.counted = Some((self.asked.max(1), counted));
                 }
                 let data = provider_data.as_ref().map_or(0, |data| written(&data.parts));
-                self.push(Kind::Agent, text.len() as u64 + data + calls.iter().map(bytes).sum::<u64>());
+                self.push(WeightKind::Agent, text.len() as u64 + data + calls.iter().map(bytes).sum::<u64>());
             }
             Body::Call(CallEvent::ToolResult { bytes, .. }) => self.push_result(*bytes),
             Body::Call(CallEvent::ToolCancelled { partial_output, .. }) => {
@@ -113,7 +113,7 @@ impl Context {
             Body::Turn(TurnEvent::ContextFolded { messages, .. }) => {
                 for message in messages {
                     if let Some(weight) = self.weights.get_mut(*message as usize) {
-                        *weight = Weight { tokens: FOLDED_TOKENS, kind: Kind::Folded };
+                        *weight = MessageWeight { tokens: FOLDED_TOKENS, kind: WeightKind::Folded };
                     }
                 }
                 self.weigh();
@@ -148,7 +148,7 @@ impl Context {
         self.doubted = None;
     }
 
-    /// What is surely less than the last request.
+    /// Returns a size that is surely less than the last request.
     fn shorter(&self) -> u64 {
         self.tokens_of(self.asked) / 4 * 3
     }
@@ -158,25 +158,25 @@ impl Context {
         self.weight(true) < self.asked
     }
 
-    /// Whether the last request came near the window, as far as that is known.
+    /// Returns true if the last request came near the window, as far as that is known.
     pub(super) fn is_near(&self, window: Option<u64>) -> bool {
         let most = window.into_iter().chain(self.seen).min().unwrap_or(WINDOW_GUESS);
         self.tokens_of(self.asked) >= most / 100 * NEAR_PER_CENT
     }
 
-    /// The numbers of the first and the last message that are sent besides the standing orders.
+    /// Returns the numbers of the first and the last message that are sent besides the standing orders.
     pub(super) fn range(&self) -> (u32, u32) {
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         (number(self.first), number(self.weights.len().saturating_sub(1)))
     }
 
-    /// About how many tokens a request has now.
+    /// Returns about how many tokens a request has now.
     pub(super) fn tokens(&self) -> u64 {
         self.tokens_of(self.weight(true))
     }
 
-    /// What would make room in a window of `window` tokens, of which a reply may take `output`; `state` bytes are
-    /// said anew behind a cut. None if there is room, or if there is nothing to leave out.
+    /// Returns the step that makes room in a window of `window` tokens, of which a reply may take `output`; `state`
+    /// bytes are said anew behind a cut. `None` if there is room, or if nothing can be left out.
     pub(super) fn relief(&self, window: Option<u64>, output: u32, state: &dyn Fn() -> u64) -> Option<Relief> {
         let free = |window: u64| window - u64::from(output).min(window / REPLY_SHARE);
         let most = window.map(free).into_iter().chain(self.seen).chain(self.doubted).min()?;
@@ -185,7 +185,7 @@ impl Context {
         if before <= full {
             return None;
         }
-        let latest = self.weights.iter().rposition(|weight| weight.kind == Kind::Agent).unwrap_or(0);
+        let latest = self.weights.iter().rposition(|weight| weight.kind == WeightKind::Agent).unwrap_or(0);
         let old = self.fold(self.first..latest, before, roomy);
         match old {
             Some((messages, after)) if after <= full => Some(Relief::Fold { messages, before, after }),
@@ -199,13 +199,13 @@ impl Context {
         }
     }
 
-    /// The results in `range` to fold, the oldest first, until no more than `roomy` is left of `before`.
+    /// Returns the results in `range` to fold, the oldest first, until no more than `roomy` is left of `before`.
     fn fold(&self, range: std::ops::Range<usize>, before: u64, roomy: u64) -> Option<(Vec<u32>, u64)> {
         let mut after = before;
         let mut messages = Vec::new();
         for index in range {
-            let Weight { tokens, kind } = self.weights[index];
-            if kind == Kind::Result && tokens > FOLD_TOKENS_MIN && after > roomy {
+            let MessageWeight { tokens, kind } = self.weights[index];
+            if kind == WeightKind::Result && tokens > FOLD_TOKENS_MIN && after > roomy {
                 after = after.saturating_sub(self.tokens_of(tokens - FOLDED_TOKENS));
                 messages.push(u32::try_from(index).unwrap_or(u32::MAX));
             }
@@ -213,12 +213,12 @@ impl Context {
         (!messages.is_empty()).then_some((messages, after))
     }
 
-    /// The earliest cut that leaves no more than `roomy`, else the latest that leaves less than there is.
+    /// Returns the earliest cut that leaves no more than `roomy`, else the latest that leaves less than there is.
     fn cut(&self, before: u64, roomy: u64, state: u64) -> Option<Relief> {
         let mut left = self.weight(true);
         let mut best = None;
         for (index, weight) in self.weights.iter().enumerate().skip(self.first) {
-            if weight.kind == Kind::User && index > self.first {
+            if weight.kind == WeightKind::User && index > self.first {
                 let after = self.tokens_of(left);
                 if after + state < before {
                     best = Some((index, after));
@@ -227,29 +227,29 @@ impl Context {
                     break;
                 }
             }
-            if weight.kind != Kind::System {
+            if weight.kind != WeightKind::System {
                 left = left.saturating_sub(weight.tokens);
             }
         }
         best.map(|(first, after)| Relief::Cut { first: u32::try_from(first).unwrap_or(u32::MAX), before, after })
     }
 
-    /// Of a result that is too long no more is sent than its two ends.
+    /// Adds a result. If it is too long, only its two ends count, for no more is sent.
     fn push_result(&mut self, bytes: u64) {
         let most = self.result_bytes_max.filter(|most| bytes > *most);
-        self.push(Kind::Result, most.map_or(bytes, |most| most + SHORTENED_NOTE_BYTES));
+        self.push(WeightKind::Result, most.map_or(bytes, |most| most + SHORTENED_NOTE_BYTES));
     }
 
-    fn push(&mut self, kind: Kind, bytes: u64) {
+    fn push(&mut self, kind: WeightKind, bytes: u64) {
         let tokens = bytes / BYTES_PER_TOKEN + MESSAGE_TOKENS;
-        self.weights.push(Weight { tokens, kind });
+        self.weights.push(MessageWeight { tokens, kind });
         self.sent = self.sent.saturating_add(tokens);
     }
 
     /// Weighs anew what is sent, since something less is.
     fn weigh(&mut self) {
         let first = self.first;
-        let is_sent = |(index, weight): &(usize, &Weight)| *index >= first || weight.kind == Kind::System;
+        let is_sent = |(index, weight): &(usize, &MessageWeight)| *index >= first || weight.kind == WeightKind::System;
         self.sent = self
             .weights
             .iter()
@@ -258,7 +258,7 @@ impl Context {
             .fold(0, |sum: u64, (_, weight)| sum.saturating_add(weight.tokens));
     }
 
-    /// The weight of a request, in tokens as they are guessed.
+    /// Returns the weight of a request, in guessed tokens.
     fn weight(&self, tools: bool) -> u64 {
         self.sent.saturating_add(if tools { self.tools } else { 0 })
     }
@@ -275,7 +275,7 @@ impl Context {
     }
 }
 
-/// The tokens that a provider read for a request, if it said.
+/// Returns the tokens that a provider read for a request, if it said.
 fn input(usage: Usage) -> Option<u64> {
     let cached = [usage.cache_read_tokens, usage.cache_write_tokens].into_iter().flatten();
     usage.input_tokens.map(|input| cached.fold(input, u64::saturating_add))
@@ -285,7 +285,7 @@ fn bytes(call: &ToolCall) -> u64 {
     call.name.len() as u64 + written(&call.args)
 }
 
-/// How many bytes a value has as JSON.
+/// Returns the number of bytes that a value has as JSON.
 fn written(value: &Value) -> u64 {
     let mut counted = Counted(0);
     // It takes whatever it is given.
@@ -293,7 +293,7 @@ fn written(value: &Value) -> u64 {
     counted.0
 }
 
-/// How many bytes were written to it.
+/// Number of bytes that were written to it.
 struct Counted(u64);
 
 impl fmt::Write for Counted {
@@ -303,7 +303,7 @@ impl fmt::Write for Counted {
     }
 }
 
-/// About how many tokens `bytes` of text have.
+/// Returns about how many tokens `bytes` of text have.
 pub(super) const fn guess(bytes: u64) -> u64 {
     bytes / BYTES_PER_TOKEN
 }

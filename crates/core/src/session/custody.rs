@@ -14,12 +14,12 @@ use crate::trace::{Body, CallEvent, GateEvent, TurnEvent};
 use crate::words::tool::{ToolCall, ToolEffect};
 use crate::words::{Choice, Look, MessageKind, PhaseName, QuestionKind, Slot, What};
 
-/// What the events say of the tree.
+/// State of the working tree, from the events.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tree {
+pub(super) struct TreeState {
     looks: u32,
     looking: Option<Slot>,
-    /// Whether it was looked at before the first call.
+    /// True if it was looked at before the first call.
     known: bool,
     /// The tools that were called since the last look, and whether that look left something open.
     called: BTreeSet<String>,
@@ -32,11 +32,11 @@ pub(super) struct Tree {
     approved: Vec<Arc<ToolCall>>,
 }
 
-/// What the last look found.
+/// Findings of the last look.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Seen {
     pub(super) outside: Outside,
-    /// Why nothing can be said.
+    /// Reason that the look found nothing out.
     pub(super) error: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Seen {
     }
 }
 
-impl Tree {
+impl TreeState {
     pub(super) fn apply(&mut self, body: &Body) {
         match body {
             Body::Gate(GateEvent::TreeLook { slot, .. }) => {
@@ -75,7 +75,7 @@ impl Tree {
                 self.called.insert(name.clone());
                 self.seen = None;
             }
-            // What the agent does about it is looked at anew.
+            // The agent may do something about it, so the tree is looked at anew.
             Body::Turn(TurnEvent::Message { .. }) => self.seen = None,
             _ => {}
         }
@@ -89,7 +89,7 @@ impl Tree {
         self.approved.push(Arc::clone(call));
     }
 
-    /// The operator goes on with what was seen.
+    /// Takes note that the operator goes on with the changes that were found.
     pub(super) fn accept(&mut self) {
         let Some(seen) = self.seen.take() else { return };
         self.waived |= seen.error.is_some();
@@ -99,12 +99,12 @@ impl Tree {
 }
 
 impl Decider<'_> {
-    /// The look before the first call, until it was had.
+    /// Returns the look before the first call, until it was had.
     pub(super) fn look_before(&self) -> Option<Next> {
         (self.setup.scope.names_paths() && !self.state.tree.known).then(|| self.look(Look::Before))
     }
 
-    /// What is due before a step is over: a look, or a word on what lies outside.
+    /// Returns the thing that is due before a step is over: a look, or a word on changes outside the scope.
     pub(super) fn look_after(&self) -> Option<Next> {
         let tree = &self.state.tree;
         if !self.setup.scope.names_paths() || tree.waived {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::machine::{Decider, OPERATOR_ENDED, ROLE_VIOLATED};
 use super::prompts;
 use super::setup::{RETRIES_MAX, SAME_TURNS_MAX, SILENCES_MAX, TOOL_ROUNDS_MAX, Task};
-use super::state::{Call, OUT_OF_SCOPE, Progress, Taken, Verdict, same_call};
+use super::state::{Call, CallProgress, CallVerdict, OUT_OF_SCOPE, ReadTurn, same_call};
 use crate::gate::grant::Subject;
 use crate::gate::permission::REQUEST_PERMISSION;
 use crate::gate::{self, Finding, RoleLimit, authorization};
@@ -23,16 +23,16 @@ use crate::words::category::{
 };
 use crate::words::tool::{ToolCall, ToolEffect, ToolSpec};
 
-/// What no command can do without the network: whoever allowed it to a call allowed the network to it.
+/// Categories that imply network access: allowing one for a call also opens the network for it.
 const NETWORKED: [&str; 6] = [HTTP_FETCH, GIT_PUSH, EXTERNAL_MESSAGE, DEPLOY, PACKAGE_CHANGE, PAID_API_CALL];
 
-/// What is held for the operator in phase 3: one question for all of it.
+/// Acts that are held for the operator in phase 3: one question for all of them.
 pub(super) struct Held<'a> {
     /// The calls that nothing allows yet.
     pub(super) calls: Vec<&'a Call>,
     /// The categories that the text announced without being authorized.
     pub(super) acts: Vec<String>,
-    /// Whether the agent declared phase 3 without an act that a rule knows.
+    /// True if the agent declared phase 3 without an act that a rule knows.
     pub(super) declared: bool,
 }
 
@@ -41,11 +41,11 @@ impl Held<'_> {
         self.calls.is_empty() && self.acts.is_empty() && !self.declared
     }
 
-    /// Everything that a yes would be for, each once.
+    /// Returns all categories that a yes would be for, each once.
     pub(super) fn categories(&self) -> Vec<String> {
         let mut categories: Vec<String> = Vec::new();
         let missing = self.calls.iter().flat_map(|call| match &call.verdict {
-            Some(Verdict::Asked { missing, .. }) => missing.as_slice(),
+            Some(CallVerdict::Asked { missing, .. }) => missing.as_slice(),
             _ => &[],
         });
         for category in missing.chain(&self.acts) {
@@ -56,14 +56,14 @@ impl Held<'_> {
         categories
     }
 
-    /// What the agent announced, as it is put on record.
+    /// Returns the categories that the agent announced, as they are put on record.
     pub(super) fn announced(&self) -> Vec<String> {
         if self.declared { vec![OUT_OF_SCOPE.to_owned()] } else { self.acts.clone() }
     }
 }
 
 impl Decider<'_> {
-    /// What the gate would ask about a call: what the operator's yes is for.
+    /// Returns the findings about which the gate would ask for a call: the operator's yes is for these.
     pub(super) fn asked_about(&self, call: &Call) -> Vec<Finding> {
         let Some(tool) = self.tool(&call.call.name) else { return Vec::new() };
         let findings = self.decision(call, tool).findings;
@@ -71,7 +71,7 @@ impl Decider<'_> {
     }
 }
 
-/// What a call is held to.
+/// Rights by which a call is judged.
 struct Rights<'a> {
     role: Option<&'a RoleLimit>,
     authorized: &'a [Category],
@@ -85,9 +85,9 @@ impl Call {
         answered.fold(decision, |decision, (asked, answer)| decision.tightened_by(answer.finding(&asked.name)))
     }
 
-    /// Whether nothing has been done about it and nothing is under way.
+    /// Returns true if nothing has been done about it and nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.progress, Progress::Waiting { .. } | Progress::EffectUnknown)
+        matches!(self.progress, CallProgress::Waiting { .. } | CallProgress::EffectUnknown)
     }
 }
 
@@ -141,7 +141,7 @@ impl Decider<'_> {
         if !taken.calls.is_empty() && state.rounds < TOOL_ROUNDS_MAX && !state.held {
             return self.new_turn();
         }
-        // The same request again would bring the same again. Whoever owes a handoff is told what is wrong with it.
+        // The same request again would bring the same again. An agent that owes a handoff is told its faults instead.
         let owes_handoff = matches!(self.setup.task, Task::Piece(_));
         if (1..=SILENCES_MAX).contains(&state.silences) && !state.held && !owes_handoff {
             return self.say(MessageKind::Nudge, state.step, prompts::nothing_said());
@@ -158,7 +158,7 @@ impl Decider<'_> {
         self.step_over()
     }
 
-    /// What comes before the first turn of phase 1; nothing more if the handoff is there already.
+    /// Returns the next thing before the first turn of phase 1; `None` if the handoff is there already.
     fn begin(&self) -> Option<Next> {
         let text = match &self.setup.task {
             Task::Brief | Task::Intake => prompts::kick_off(self.mode(), self.setup.scope_locked),
@@ -178,7 +178,7 @@ impl Decider<'_> {
         Some(self.say(MessageKind::Steer, self.state.step, text.clone()))
     }
 
-    /// Whether what the agent announces is an act: who can only read announces none.
+    /// Returns true if the agent's announcements count as acts: a role that can only read announces none.
     fn may_act(&self) -> bool {
         match &self.setup.task {
             Task::Brief | Task::Intake => true,
@@ -191,7 +191,7 @@ impl Decider<'_> {
     }
 
     /// Puts on record, once, that the agent announced another phase or used phrases that no agent shall.
-    fn report_oddities(&self, taken: &Taken) -> Option<Next> {
+    fn report_oddities(&self, taken: &ReadTurn) -> Option<Next> {
         let declared = taken.declared();
         let expected = match declared {
             None | Some(PhaseName::Execute) => true,
@@ -211,10 +211,10 @@ impl Decider<'_> {
         Some(self.record(Body::Host(HostEvent::Warning { text: prompts::banned_phrases(phrases) })))
     }
 
-    /// What of a turn waits for the operator in phase 3.
-    pub(super) fn held<'a>(&self, taken: &'a Taken) -> Held<'a> {
+    /// Returns the acts of a turn that wait for the operator in phase 3.
+    pub(super) fn held<'a>(&self, taken: &'a ReadTurn) -> Held<'a> {
         let calls =
-            taken.calls.iter().filter(|call| call.is_idle() && matches!(call.verdict, Some(Verdict::Asked { .. })));
+            taken.calls.iter().filter(|call| call.is_idle() && matches!(call.verdict, Some(CallVerdict::Asked { .. })));
         let open = |act: &String| !self.state.approved_acts.contains(act);
         let acts: Vec<String> = if taken.act.is_some() || !self.may_act() {
             Vec::new()
@@ -228,15 +228,15 @@ impl Decider<'_> {
     }
 
     /// Judges each call on its own, and answers those that will not be carried out.
-    fn judge(&self, taken: &Taken) -> Option<Next> {
+    fn judge(&self, taken: &ReadTurn) -> Option<Next> {
         taken.calls.iter().filter(|call| call.is_idle()).find_map(|call| self.judge_one(call, taken))
     }
 
-    fn judge_one(&self, call: &Call, taken: &Taken) -> Option<Next> {
+    fn judge_one(&self, call: &Call, taken: &ReadTurn) -> Option<Next> {
         let reject = |rejection, note: Option<&str>| {
             Some(self.reject(call, rejection, prompts::rejected(rejection, &call.call.name, note)))
         };
-        if call.progress == Progress::EffectUnknown {
+        if call.progress == CallProgress::EffectUnknown {
             return reject(Rejection::EffectUnknown, None);
         }
         let Some(tool) = self.tool(&call.call.name) else {
@@ -252,20 +252,22 @@ impl Decider<'_> {
             return reject(Rejection::Refused, Some(&prompts::no_check(&judge.checks)));
         }
         match &call.verdict {
-            Some(Verdict::Allowed | Verdict::Approved) if taken.act == Some(OperatorWord::No) => {
+            Some(CallVerdict::Allowed | CallVerdict::Approved) if taken.act == Some(OperatorWord::No) => {
                 reject(Rejection::Skipped, None)
             }
-            Some(Verdict::Allowed | Verdict::Approved) if self.is_worn_out(call) => reject(Rejection::RetryCap, None),
-            Some(Verdict::Allowed) if call.call.name == REQUEST_PERMISSION => Some(self.permission(call)),
-            Some(Verdict::Asked { missing, .. }) if self.is_allowed_by_now(call, tool, missing) => {
+            Some(CallVerdict::Allowed | CallVerdict::Approved) if self.is_worn_out(call) => {
+                reject(Rejection::RetryCap, None)
+            }
+            Some(CallVerdict::Allowed) if call.call.name == REQUEST_PERMISSION => Some(self.permission(call)),
+            Some(CallVerdict::Asked { missing, .. }) if self.is_allowed_by_now(call, tool, missing) => {
                 Some(self.check(call, tool))
             }
-            Some(Verdict::Allowed | Verdict::Approved | Verdict::Asked { .. }) => None,
-            Some(Verdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
-            Some(Verdict::Refused { layer, .. }) if *layer == crate::words::Layer::Role => {
+            Some(CallVerdict::Allowed | CallVerdict::Approved | CallVerdict::Asked { .. }) => None,
+            Some(CallVerdict::Denied { note }) => reject(Rejection::Denied, note.as_deref()),
+            Some(CallVerdict::Refused { layer, .. }) if *layer == crate::words::Layer::Role => {
                 Some(self.leave(PhaseName::Done, ROLE_VIOLATED))
             }
-            Some(Verdict::Refused { reason, would_allow, .. }) => {
+            Some(CallVerdict::Refused { reason, would_allow, .. }) => {
                 let note = would_allow.as_ref().map_or_else(|| reason.clone(), |way| format!("{reason}. {way}"));
                 reject(Rejection::Refused, Some(&note))
             }
@@ -278,13 +280,13 @@ impl Decider<'_> {
     fn is_allowed_by_now(&self, call: &Call, tool: &ToolSpec, missing: &[String]) -> bool {
         let missing: Vec<Category> = missing.iter().map(Category::new).collect();
         let rights = self.rights(&call.call);
-        // What is asked about for another reason than a category, no approval of one answers.
+        // An approval of a category doesn't answer a question that has another reason.
         !missing.is_empty()
             && authorization::check(&missing, rights.authorized, &rights.approved).allowed
             && call.tightened(self.decision(call, tool)).answer == crate::words::GateAnswer::Allow
     }
 
-    /// How often the same call failed in a row.
+    /// Returns the number of times in a row that the same call failed.
     fn failures(&self, call: &Call) -> u32 {
         self.state.failures.get(&same_call(&call.call)).copied().unwrap_or(0)
     }
@@ -293,12 +295,12 @@ impl Decider<'_> {
         self.failures(call) >= RETRIES_MAX
     }
 
-    /// What a call would do beyond what its tool says.
+    /// Returns the effects of a call beyond those that its tool declares.
     pub(super) fn effects(&self, call: &ToolCall) -> Vec<gate::Effect> {
         gate::effects_of_call(call, &self.setup.places, &self.setup.programs)
     }
 
-    /// The gate's word on one call; before it the uses of the grants that it rests on, each as an event.
+    /// Records the gate's decision on one call; before it the uses of the grants that it rests on, each as an event.
     fn check(&self, call: &Call, tool: &ToolSpec) -> Next {
         let effects = self.effects(&call.call);
         let mut decision = self.judged(call, tool, &effects, self.now());
@@ -331,22 +333,22 @@ impl Decider<'_> {
         }))
     }
 
-    /// What the gate says to a call, by what holds now.
+    /// Returns the gate's decision on a call, by the rights that hold now.
     pub(super) fn decision(&self, call: &Call, tool: &ToolSpec) -> gate::Decision {
         self.decision_at(call, tool, self.now())
     }
 
-    /// The moment of the last event.
+    /// Returns the moment of the last event.
     fn now(&self) -> Timestamp {
         self.state.now.unwrap_or(Timestamp::MAX)
     }
 
-    /// What the gate says to a call by what is known, at a given moment.
+    /// Returns the gate's decision on a call by the facts known, at a given moment.
     pub(super) fn decision_at(&self, call: &Call, tool: &ToolSpec, now: Timestamp) -> gate::Decision {
         self.judged(call, tool, &self.effects(&call.call), now)
     }
 
-    /// The same, of a call whose effects were read already.
+    /// Returns the gate's decision on a call whose effects were read already.
     fn judged(&self, call: &Call, tool: &ToolSpec, effects: &[gate::Effect], now: Timestamp) -> gate::Decision {
         let subject = Subject { tool: &tool.name, args: &call.call.args, effects };
         let rights = self.rights(&call.call);
@@ -372,7 +374,7 @@ impl Decider<'_> {
         }
     }
 
-    /// What a call is held to: for one that runs a check, what the brief authorizes for it.
+    /// Returns the rights by which a call is judged: for a call that runs a check, the brief's authorization for it.
     fn rights(&self, call: &ToolCall) -> Rights<'_> {
         let judge = self.setup.checks.as_ref();
         match judge.filter(|judge| judge.checks.place_of(&call.name, &call.args).is_some()) {
@@ -387,14 +389,14 @@ impl Decider<'_> {
         }
     }
 
-    /// The text from outside that the agent read: the latest calls that brought it.
+    /// Returns the text from outside that the agent read: the latest calls that brought it.
     fn read_from_outside(&self) -> &[String] {
         let all = &self.state.untrusted;
         &all[all.len().saturating_sub(gate::SOURCES_MAX)..]
     }
 
-    /// Whether a command that was allowed may use the network: because the brief or an approval for the run says
-    /// so, or because this very call was allowed for something that can't be done without.
+    /// Returns true if a command that was allowed may use the network: because the brief or an approval for the run
+    /// says so, or because this very call was allowed for a category that implies network access.
     fn may_use_network(&self, call: &ToolCall) -> bool {
         let Some(tool) = self.tool(&call.name) else { return false };
         let is = |name: &str| tool.categories.iter().any(|category| category.as_str() == name);
@@ -405,7 +407,7 @@ impl Decider<'_> {
         is(SHELL_EXEC) && (is_read || by_rule)
     }
 
-    /// The grants that hold for calls such as this one.
+    /// Returns the grants that hold for calls such as this one.
     pub(super) fn grants_of(&self, call: &Call) -> Vec<gate::Grant> {
         let args = &call.call.args;
         let effects = self.effects(&call.call);
@@ -453,7 +455,7 @@ impl Decider<'_> {
     }
 
     /// Tells the agent the operator's word on what it announced, if no call carries it.
-    fn after_the_word(&self, taken: &Taken) -> Option<Next> {
+    fn after_the_word(&self, taken: &ReadTurn) -> Option<Next> {
         match taken.act? {
             OperatorWord::Once | OperatorWord::ForRun if taken.calls.is_empty() => {
                 Some(self.say(MessageKind::Approval, self.state.step, prompts::approved()))
@@ -465,24 +467,24 @@ impl Decider<'_> {
         }
     }
 
-    /// The calls that should be in flight now: all reads of a run of reads, else one.
-    fn run_calls(&self, taken: &Taken) -> Option<Next> {
-        let first = taken.calls.iter().position(|call| call.progress != Progress::Finished)?;
-        let is_new = matches!(taken.calls[first].progress, Progress::Waiting { .. });
+    /// Returns the calls that should be in flight now: all reads of a run of reads, else one.
+    fn run_calls(&self, taken: &ReadTurn) -> Option<Next> {
+        let first = taken.calls.iter().position(|call| call.progress != CallProgress::Finished)?;
+        let is_new = matches!(taken.calls[first].progress, CallProgress::Waiting { .. });
         let (mut left, whose) = self.calls_left();
         if is_new && left == 0 {
             return Some(self.over(Metric::ToolCalls, whose));
         }
-        // What began now would be cancelled at once, and nobody would know how far it got.
+        // A call that began now would be cancelled at once, at a point that nobody could know.
         if let (true, Some((0, whose))) = (is_new, self.left(Metric::WallClock)) {
             return Some(self.over(Metric::WallClock, whose));
         }
         let reads = |call: &&Call| self.tool(&call.call.name).is_some_and(|tool| tool.effect == ToolEffect::Reads);
         let rest = &taken.calls[first..];
         let reads = rest.iter().take_while(reads).count().max(1);
-        // What is in flight is counted already; only what begins needs room.
+        // Calls in flight are counted already; only one that begins needs room.
         let fits = |call: &&Call| {
-            let is_new = matches!(call.progress, Progress::Waiting { .. });
+            let is_new = matches!(call.progress, CallProgress::Waiting { .. });
             let fits = !is_new || left > 0;
             left = left.saturating_sub(u64::from(is_new));
             fits
@@ -495,10 +497,12 @@ impl Decider<'_> {
                 return None;
             }
             let attempt = match call.progress {
-                Progress::Waiting { attempts } => attempts + 1,
-                Progress::InFlight { attempt, cancelled: false } => attempt,
+                CallProgress::Waiting { attempts } => attempts + 1,
+                CallProgress::InFlight { attempt, cancelled: false } => attempt,
                 // Cancelled: not wanted any more, its end is awaited.
-                Progress::InFlight { cancelled: true, .. } | Progress::EffectUnknown | Progress::Finished => {
+                CallProgress::InFlight { cancelled: true, .. }
+                | CallProgress::EffectUnknown
+                | CallProgress::Finished => {
                     return None;
                 }
             };
@@ -510,7 +514,7 @@ impl Decider<'_> {
         Some(Next::Want(wants.collect()))
     }
 
-    /// A step is over: a limit, a deadline, the operator, or simply the next one.
+    /// Decides what follows a step: a limit, a deadline, the operator, or simply the next one.
     fn step_over(&self) -> Next {
         if let Some(due) = self.look_after() {
             return due;
@@ -543,9 +547,9 @@ impl Decider<'_> {
         }
         let next = state.step + 1;
         let stop = match () {
-            () if state.held => Some(prompts::Stop::Cancelled),
-            () if state.silences > SILENCES_MAX => Some(prompts::Stop::Silent),
-            () if state.same_turns > SAME_TURNS_MAX => Some(prompts::Stop::Same),
+            () if state.held => Some(prompts::HaltReason::Cancelled),
+            () if state.silences > SILENCES_MAX => Some(prompts::HaltReason::Silent),
+            () if state.same_turns > SAME_TURNS_MAX => Some(prompts::HaltReason::Same),
             () => None,
         };
         if self.mode() == Mode::Auto && stop.is_none() {
@@ -565,7 +569,7 @@ impl Decider<'_> {
         }
     }
 
-    /// Whether the last reply ended at its length limit.
+    /// Returns true if the last reply ended at its length limit.
     fn was_cut(&self) -> bool {
         self.state.taken().is_some_and(|taken| taken.is_cut)
     }

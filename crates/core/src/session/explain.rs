@@ -1,7 +1,8 @@
-//! Why a call was allowed, held or refused: derived from the journal, by today's rules, beside what is on record.
+//! Explains why a call was allowed, held or refused: derived from the journal, by today's rules, beside the recorded
+//! decision.
 //!
-//! In: the events and the run, fresh. Out: for each time that the gate judged the call, what was decided and what
-//! would be decided today at that moment, with every check's finding; who could say yes to what; and what came of
+//! In: the events and the run, fresh. Out: for each time that the gate judged the call, the recorded decision and
+//! today's decision at that moment, with every check's finding; the authority that could allow it; and the outcome of
 //! the call.
 
 use crate::words::{Category, GateAnswer, Layer, OperatorWord, Part};
@@ -29,13 +30,13 @@ pub struct Explanation {
     pub tool: String,
     /// The arguments.
     pub args: Value,
-    /// What it would do, as it is read today.
+    /// Effects that it would have, as it is read today.
     pub effects: Vec<Effect>,
     /// Each time that the gate judged it.
     pub judgements: Vec<Judgement>,
-    /// What the brief and the operator had said when it was last judged.
-    pub authority: Authority,
-    /// What happened to it, in order.
+    /// Authority of the brief and the operator when it was last judged.
+    pub authority: CallAuthority,
+    /// Events of the call, in order.
     pub history: Vec<Happened>,
 }
 
@@ -44,38 +45,38 @@ pub struct Explanation {
 pub struct Judgement {
     /// The number of the event.
     pub seq: u64,
-    /// When.
+    /// Time of the judgement.
     pub at: Timestamp,
-    /// What was decided.
-    pub recorded: Recorded,
-    /// What is decided today; absent if the tool is not there any more.
+    /// Recorded decision.
+    pub recorded: RecordedDecision,
+    /// Today's decision; absent if the tool is not there any more.
     pub today: Option<Decision>,
-    /// Whether the two differ in what they answer, miss or rest on. Wording doesn't count.
+    /// True if the two differ in what they answer, miss or rest on. Wording doesn't count.
     pub differs: bool,
 }
 
 /// A decision as the journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Recorded {
+pub struct RecordedDecision {
     /// The gate's answer.
     pub answer: GateAnswer,
     /// The check that spoke.
     pub layer: Layer,
-    /// Why.
+    /// Reason for the answer.
     pub reason: String,
     /// The categories that were missing.
     pub missing: Vec<String>,
-    /// What would have allowed it.
+    /// Change that would have allowed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_allow: Option<String>,
 }
 
-/// Who had said yes to what.
+/// Authorizations, each by its source.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Authority {
+pub struct CallAuthority {
     /// The brief's `authorized_costs`.
     pub authorized_costs: Vec<Category>,
-    /// What was approved for the run.
+    /// Categories that were approved for the run.
     pub approved_for_run: Vec<Category>,
     /// The grants that held for calls such as this one.
     pub grants: Vec<Grant>,
@@ -84,9 +85,9 @@ pub struct Authority {
     pub role: Option<String>,
     /// The brief's scope, each list with its name.
     pub scope: Vec<(String, Vec<String>)>,
-    /// Whether what lies outside the scope is refused.
+    /// True if calls outside the scope are refused.
     pub scope_locked: bool,
-    /// Whether commands were switched off.
+    /// True if commands were switched off.
     pub shell_disabled: bool,
 }
 
@@ -95,7 +96,7 @@ pub struct Authority {
 pub struct Happened {
     /// The number of the event.
     pub seq: u64,
-    /// What, in a line.
+    /// The event, in a line.
     pub what: String,
 }
 
@@ -137,7 +138,7 @@ pub fn explain(events: &[Event], mut run: Run<Work>, call: u32) -> Option<Explan
     explanation
 }
 
-/// The part that the call numbered `call` of the run belongs to, and its number there.
+/// Returns the part that the call numbered `call` of the run belongs to, and its number there.
 fn place(events: &[Event], call: u32) -> Option<(Part, u32)> {
     let mut left = usize::try_from(call).ok()?;
     let mut before: BTreeMap<&Part, usize> = BTreeMap::new();
@@ -166,7 +167,7 @@ impl Decider<'_> {
         };
         let call = self.call(number)?;
         let today = self.tool(&call.call.name).map(|tool| self.decision_at(call, tool, event.at));
-        let recorded = Recorded {
+        let recorded = RecordedDecision {
             answer: GateAnswer::on_record(*answer, decision),
             layer: *layer,
             reason: reason.clone(),
@@ -182,10 +183,10 @@ impl Decider<'_> {
         Some(Judgement { seq: event.seq, at: event.at, recorded, today, differs })
     }
 
-    fn authority(&self, number: u32) -> Authority {
+    fn authority(&self, number: u32) -> CallAuthority {
         let setup = &self.setup;
         let lists = setup.scope.words().lists();
-        Authority {
+        CallAuthority {
             authorized_costs: setup.authorized.clone(),
             approved_for_run: self.approved().into_owned(),
             grants: self.call(number).map(|call| self.grants_of(call)).unwrap_or_default(),
@@ -197,7 +198,7 @@ impl Decider<'_> {
     }
 }
 
-/// What an event says of the call, in a line; judgements are told apart.
+/// Describes an event of the call, in a line; judgements are told apart.
 fn happened(body: &Body, number: u32) -> Option<String> {
     Some(match body {
         Body::Gate(GateEvent::AuthPrompt { response, calls, .. }) if calls.contains(&number) => match response {

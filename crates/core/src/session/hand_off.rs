@@ -1,13 +1,13 @@
 //! The end of a session that is a piece of a run: its handoff, read and held to its schema.
 //!
-//! A handoff that is none is told once, with what is wrong with it; then a person decides.
+//! The agent is told once why its handoff is invalid; then the operator decides.
 
 use serde_json::Value;
 
 use super::machine::{Decider, Session};
 use super::prompts;
 use super::setup::{HANDOFF_RETRIES_MAX, Piece, Task};
-use super::state::Taken;
+use super::state::ReadTurn;
 use crate::handoff;
 use crate::handoff::{BadHandoff, Fault, Handoff};
 use crate::procedure::Next;
@@ -21,18 +21,18 @@ pub(super) const HANDED_OFF_AT_ONCE: &str = "handed off at once";
 /// The reason of a transition to the end because what should have been a handoff was none.
 pub(super) const HANDOFF_FAILED: &str = "no handoff";
 
-/// What is wrong with a handoff in a reply that was cut.
+/// Fault of a handoff in a reply that was cut.
 const CUT: &str = "the reply reached its length limit and was cut: give the whole handoff, and say less around it";
 
-/// What the events say of a session's handoff.
+/// State of a session's handoff, from the events.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HandedOff {
-    /// What was handed off.
+    /// The handoff.
     pub(super) handoff: Option<Value>,
     /// The turn that was read last, and what was wrong with its handoff.
     turn: u32,
     faults: Vec<String>,
-    /// How many were none.
+    /// Number of replies without a valid handoff.
     bad: u32,
 }
 
@@ -46,27 +46,27 @@ impl HandedOff {
 }
 
 impl Session {
-    /// What the session handed off, if it has.
+    /// Returns the session's handoff, if it has given one.
     #[must_use]
     pub fn handoff(&self) -> Option<Handoff> {
         serde_json::from_value(self.state.handed_off.handoff.clone()?).ok()
     }
 
-    /// What was wrong with the last handoff, for a person.
+    /// Describes the faults of the last handoff, for a person.
     pub(super) fn handoff_faults(&self) -> String {
         format!("no handoff that could be read: {}", self.state.handed_off.faults.join("; "))
     }
 }
 
 impl Decider<'_> {
-    /// Whether a turn without calls holds the handoff that the session is to end with.
-    pub(super) fn holds_handoff(&self, taken: &Taken) -> bool {
+    /// Returns true if a turn without calls holds the handoff that the session is to end with.
+    pub(super) fn holds_handoff(&self, taken: &ReadTurn) -> bool {
         let Task::Piece(piece) = &self.setup.task else { return false };
         taken.calls.is_empty() && !taken.is_cut && fitting(piece, &taken.text).is_ok()
     }
 
-    /// What follows from a turn for the session's handoff; `None` if there is none to be had from it.
-    pub(super) fn hand_off(&self, taken: &Taken) -> Option<Next> {
+    /// Returns the next thing for the session's handoff after a turn; `None` if the turn doesn't bear on it.
+    pub(super) fn hand_off(&self, taken: &ReadTurn) -> Option<Next> {
         let Task::Piece(piece) = &self.setup.task else { return None };
         if !taken.calls.is_empty() {
             return None;
@@ -104,7 +104,7 @@ impl Decider<'_> {
     }
 }
 
-/// The handoff in a reply, if it is one that the piece may end with.
+/// Returns the handoff in a reply, if it is one that the piece may end with.
 fn fitting(piece: &Piece, reply: &str) -> Result<Handoff, BadHandoff> {
     let handoff = handoff::read(reply)?;
     let fault = |path: &str, what: String| BadHandoff::Invalid(vec![Fault { path: Some(path.to_owned()), what }]);

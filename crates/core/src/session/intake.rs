@@ -4,7 +4,7 @@ use super::hand_off::HANDED_OFF_AT_ONCE;
 use super::machine::{DECLINED, Decider};
 use super::prompts;
 use super::setup::{NUDGES_MAX, Task};
-use super::state::Taken;
+use super::state::ReadTurn;
 use crate::gate::authorization;
 use crate::gate::shell::{Dialect, ShellContext, spoken};
 use crate::memory::{self, View};
@@ -12,10 +12,10 @@ use crate::procedure::Next;
 use crate::trace::{Body, PartEvent};
 use crate::words::{Category, Choice, MessageKind, Mode, PhaseName, QuestionKind, Rejection};
 
-/// The reason of a transition out of phase 0 that nobody was asked about.
+/// The reason of a transition out of phase 0 about which the operator was not asked.
 const COVERED: &str = "covered by the confirmation of the run";
 
-/// What an agent writes under Unknowns when there are none.
+/// Words that an agent writes under Unknowns when there are none.
 const NO_UNKNOWNS: [&str; 9] = ["", "none", "(none)", "no", "nothing", "n/a", "-", "no unknowns", "none known"];
 
 impl Decider<'_> {
@@ -42,7 +42,7 @@ impl Decider<'_> {
         }
     }
 
-    /// The standing orders; after them, once, what the role is shown of the project's memory.
+    /// Returns the standing orders; after them, once, the part of the project's memory that the role is shown.
     pub(super) fn orders(&self) -> String {
         let orders = &self.setup.standing_orders;
         let view = View::of(self.setup.role.as_ref().map(|role| role.name.as_str()));
@@ -52,8 +52,8 @@ impl Decider<'_> {
         }
     }
 
-    /// A summary was given, or should have been.
-    fn confirm(&self, taken: &Taken) -> Next {
+    /// Handles a turn that gave a summary, or should have given one.
+    fn confirm(&self, taken: &ReadTurn) -> Next {
         if let Some(reading) = self.read(taken) {
             return reading;
         }
@@ -81,7 +81,7 @@ impl Decider<'_> {
     }
 
     /// Waits for the operator's word on the summary and acts on it. Never goes on without one.
-    fn answer_to_summary(&self, summary: Option<(&Taken, bool)>) -> Next {
+    fn answer_to_summary(&self, summary: Option<(&ReadTurn, bool)>) -> Next {
         let mode = self.settled_mode();
         if let Some((taken, true)) = summary
             && self.is_covered(taken)
@@ -114,17 +114,17 @@ impl Decider<'_> {
         self.leave(to, "intake accepted")
     }
 
-    /// Whether the operator's word on the run covers the summary of one of its pieces: nothing is asked between steps,
-    /// and it asks for nothing beyond the brief.
-    fn is_covered(&self, taken: &Taken) -> bool {
+    /// Returns true if the operator's word on the run covers the summary of one of its pieces: nothing is asked between
+    /// steps, and the summary asks for nothing beyond the brief.
+    fn is_covered(&self, taken: &ReadTurn) -> bool {
         matches!(self.setup.task, Task::Piece(_))
             && self.settled_mode() == Some(Mode::Auto)
             && !self.asks_for_more(taken)
     }
 
-    /// Whether a summary leaves something unclear, needs a tool that nothing authorizes, announces an act that nothing
-    /// authorizes, or has a command in its code that needs more than what is authorized.
-    fn asks_for_more(&self, taken: &Taken) -> bool {
+    /// Returns true if a summary leaves something unclear, needs a tool that nothing authorizes, announces an act that
+    /// nothing authorizes, or has a command in its code that needs more than is authorized.
+    fn asks_for_more(&self, taken: &ReadTurn) -> bool {
         let section = |name: &str| {
             let sections = taken.payload("confirmation").and_then(|payload| payload.get("sections"));
             sections.and_then(|sections| sections.get(name)).and_then(|text| text.as_str()).unwrap_or_default()

@@ -1,4 +1,5 @@
-//! What a learned profile gives a session: how many tools it may call in each phase, or as a role of a crew in all.
+//! The limits that a learned profile gives a session: the number of tools it may call in each phase, or as a role of a
+//! crew in all.
 //!
 //! First wins: the brief's own limit, the profile, the default. The numbers are limits like all others: nothing is
 //! called beyond them, and the operator is asked for more. At each phase that is entered it is put on record which
@@ -15,23 +16,24 @@ use crate::trace::{Body, LearnedEvent};
 use crate::words::budget::Whose;
 use crate::words::{Budget, LimitSource, Metric, PhaseName};
 
-/// What a learned profile has for one session.
+/// Limits that a learned profile has for one session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LearnedLimits {
     /// The project whose profile it is.
     pub slug: String,
-    /// How many tools may be called in each phase: for an agent alone.
+    /// Number of tools that may be called in each phase: for an agent alone.
     pub phase_calls: BTreeMap<PhaseName, u64>,
-    /// What the session may use in all: for a role of a crew.
+    /// Budget of the whole session: for a role of a crew.
     pub session: Budget,
-    /// Whether the brief has limits of its own, in place of these.
+    /// True if the brief has limits of its own, in place of these.
     pub is_overruled: bool,
-    /// Whether it has a number of calls of its own, in place of that of the session alone.
+    /// True if the brief has a number of calls of its own, in place of that of the session alone.
     pub is_overruled_for_calls: bool,
 }
 
 impl LearnedLimits {
-    /// How many tools may be called in `phase`, as the profile has it; `None` if it says nothing of it.
+    /// Returns the number of tools that may be called in `phase`, by the profile; `None` if it has no number for the
+    /// phase.
     #[must_use]
     pub fn recommended(&self, phase: PhaseName) -> Option<u64> {
         self.phase_calls.get(&phase).copied().or(self.session.max_tool_calls)
@@ -43,25 +45,25 @@ impl<'a> Decider<'a> {
         self.setup.learned.as_ref().filter(|learned| !learned.is_overruled)
     }
 
-    /// What the session may use by the profile.
+    /// Returns the session's budget by the profile.
     pub(super) fn session_budget(&self) -> Budget {
         let Some(learned) = self.learned() else { return Budget::default() };
         let max_tool_calls = learned.session.max_tool_calls.filter(|_| !learned.is_overruled_for_calls);
         Budget { max_tool_calls, ..learned.session }
     }
 
-    /// How many tools may be called in `phase` by the profile, before anything was added.
+    /// Returns the number of tools that may be called in `phase` by the profile, before anything was added.
     pub(super) fn phase_limit(&self, phase: PhaseName) -> Option<u64> {
         self.learned()?.phase_calls.get(&phase).copied()
     }
 
-    /// Everybody whose limits hold now, in the order in which they are checked.
+    /// Returns the owners of the limits that hold now, in the order in which they are checked.
     pub(super) fn limited(&self) -> impl Iterator<Item = Whose> {
         let phase = self.state.phase().map(Whose::Phase);
         [Whose::Run, Whose::Role, Whose::Session].into_iter().chain(phase)
     }
 
-    /// The limit of a metric, with what was added to it.
+    /// Returns the limit of a metric, with what was added to it.
     pub(super) fn limit(&self, whose: Whose, metric: Metric) -> Option<u64> {
         match whose {
             Whose::Phase(phase) if metric == Metric::ToolCalls => {
@@ -91,7 +93,7 @@ impl<'a> Decider<'a> {
         self.run.accounts().phase_calls(&self.part)
     }
 
-    /// How much of a metric was used.
+    /// Returns the usage of a metric.
     pub(super) fn used(&self, whose: Whose, metric: Metric) -> u64 {
         match whose {
             Whose::Phase(phase) if metric == Metric::ToolCalls => self.phase_calls().used(phase),
@@ -108,7 +110,7 @@ impl<'a> Decider<'a> {
         }
     }
 
-    /// What is close to its limit without a warning on record: whose, of what, how much is used, how much there is.
+    /// Returns a limit that is almost used up without a warning on record: its owner, its metric, the usage, the limit.
     pub(super) fn warning(&self) -> Option<(Whose, Metric, u64, u64)> {
         self.limited().find_map(|whose| {
             let (metric, used, limit) = match whose {

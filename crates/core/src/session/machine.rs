@@ -15,7 +15,7 @@ use super::context::{self, Context};
 use super::hand_off::HANDOFF_FAILED;
 use super::prompts;
 use super::setup::{SILENCES_MAX, Setup, Task};
-use super::state::{Asked, Stand, State, Taken};
+use super::state::{PutQuestion, ReadTurn, SessionState, Stand};
 use crate::detect;
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
@@ -33,7 +33,7 @@ pub(super) const ROLE_VIOLATED: &str = "a role did what it may never do";
 pub struct Session {
     pub(super) setup: Arc<Setup>,
     pub(super) part: Part,
-    pub(super) state: State,
+    pub(super) state: SessionState,
 }
 
 /// A session beside the facts of its run: everything that its decisions are made from.
@@ -113,28 +113,28 @@ impl Decider<'_> {
 }
 
 impl Session {
-    /// A session that lives in `part`.
+    /// Creates a session that lives in `part`.
     #[must_use]
     pub fn new(setup: Arc<Setup>, part: Part) -> Self {
         let tools =
             setup.tools.iter().map(|tool| tool.schema.to_string().len() + tool.description.len()).sum::<usize>();
         let context = Context::new(context::guess(tools as u64), setup.result_bytes_max);
-        let state = State { context, ..State::default() };
+        let state = SessionState { context, ..SessionState::default() };
         Self { setup, part, state }
     }
 
-    /// The part that it lives in.
+    /// Returns the part that it lives in.
     pub(crate) fn part(&self) -> &Part {
         &self.part
     }
 
-    /// The phase the session is in; none before the first and between two.
+    /// Returns the phase that the session is in; `None` before the first and between two.
     #[must_use]
     pub fn phase(&self) -> Option<PhaseName> {
         self.state.phase()
     }
 
-    /// The phase it begins with: what only answers has nothing to confirm.
+    /// Returns the phase it begins with: a session that only answers has nothing to confirm.
     fn first_phase(&self) -> PhaseName {
         match &self.setup.task {
             Task::Piece(piece) if !piece.is_work => PhaseName::Execute,
@@ -142,13 +142,13 @@ impl Session {
         }
     }
 
-    /// The number of the latest turn.
+    /// Returns the number of the latest turn.
     #[must_use]
     pub fn turn(&self) -> u32 {
         self.state.turns
     }
 
-    /// Why the session stands where it stands: the reason of the last transition.
+    /// Returns the reason that the session stands where it stands: that of the last transition.
     #[must_use]
     pub fn phase_reason(&self) -> Option<&str> {
         match &self.state.stand {
@@ -164,7 +164,7 @@ impl Session {
         }
     }
 
-    /// Why it failed, for a person.
+    /// Returns the reason that it failed, for a person.
     #[must_use]
     pub fn failure(&self) -> String {
         match self.phase_reason() {
@@ -174,7 +174,7 @@ impl Session {
         }
     }
 
-    /// What it was made with.
+    /// Returns the setup that it was made with.
     #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
@@ -196,7 +196,7 @@ impl<'a> Decider<'a> {
         }
     }
 
-    /// How many steps there may be in all.
+    /// Returns the number of steps that there may be in all.
     pub(super) fn step_limit(&self) -> u32 {
         self.setup.max_steps.saturating_add(self.state.steps_added)
     }
@@ -227,8 +227,8 @@ impl<'a> Decider<'a> {
     /// Puts a question, or waits for the answer to it.
     pub(super) fn ask(&self, question: Question) -> Next {
         let slot = match &self.state.asked {
-            Some(Asked { slot, withdrawn: true, .. }) => Slot { attempt: slot.attempt + 1, ..*slot },
-            Some(Asked { slot, kind, answer: None, .. }) if *kind == question.kind => *slot,
+            Some(PutQuestion { slot, withdrawn: true, .. }) => Slot { attempt: slot.attempt + 1, ..*slot },
+            Some(PutQuestion { slot, kind, answer: None, .. }) if *kind == question.kind => *slot,
             _ => Slot::first(What::Ask, self.state.questions + 1),
         };
         self.want(slot, Command::Ask(Arc::new(question.within(self.setup.answer_within_ms))))
@@ -239,7 +239,7 @@ impl<'a> Decider<'a> {
     }
 
     /// Puts on record what the detectors see in a turn; `None` once all of it is there.
-    pub(super) fn read(&self, taken: &Taken) -> Option<Next> {
+    pub(super) fn read(&self, taken: &ReadTurn) -> Option<Next> {
         if taken.read {
             return None;
         }
@@ -268,7 +268,7 @@ impl<'a> Decider<'a> {
     }
 
     /// Answers the next call that needs an answer without being carried out, in a phase without tools.
-    pub(super) fn reject_all(&self, taken: &Taken, rejection: Rejection) -> Option<Next> {
+    pub(super) fn reject_all(&self, taken: &ReadTurn, rejection: Rejection) -> Option<Next> {
         let call = taken.calls.iter().find(|call| call.is_idle())?;
         let content = prompts::rejected(rejection, &call.call.name, None);
         Some(self.reject(call, rejection, content))
@@ -315,8 +315,8 @@ impl<'a> Decider<'a> {
         }))
     }
 
-    /// Why phase 3 is left, in the peer's words.
-    fn settled_reason(&self, taken: &Taken) -> &'static str {
+    /// Returns the reason that phase 3 is left, in the peer's words.
+    fn settled_reason(&self, taken: &ReadTurn) -> &'static str {
         match (self.state.word, taken.act) {
             (Some(OperatorWord::No), None) => "tool call denied",
             (Some(OperatorWord::No), Some(_)) => "destructive denied",

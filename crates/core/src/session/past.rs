@@ -1,22 +1,22 @@
-//! What must not be lost when messages are left out: the confirmed summary, the operator's words, and in a line
-//! each what the agent has done.
+//! The facts that must not be lost when messages are left out: the confirmed summary, the operator's words, and in a
+//! line each the agent's acts.
 
 use std::fmt::{self, Write as _};
 
 use crate::words::MessageKind;
 use crate::words::tool::ToolCall;
 
-/// How much of a turn's text is kept, in characters.
+/// Longest part of a turn's text that is kept, in characters.
 const SAID_CHARS_MAX: usize = 160;
-/// How much of a call's arguments is kept, in characters.
+/// Longest part of a call's arguments that is kept, in characters.
 const ARGS_CHARS_MAX: usize = 100;
 
-/// What a session has behind it.
+/// Past of a session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Past {
     /// The confirmation summary that the operator accepted.
     pub(super) summary: Option<String>,
-    /// What the operator said since, in whole, each as the agent got it.
+    /// Words of the operator since then, in whole, each as the agent got it.
     pub(super) words: Vec<String>,
     /// The agent's turns in phase 1.
     pub(super) turns: Vec<PastTurn>,
@@ -72,7 +72,7 @@ impl Past {
         self.turns.push(PastTurn { number, said: shortened(text, SAID_CHARS_MAX), calls });
     }
 
-    /// Takes note of what came of a call.
+    /// Takes note of the outcome of a call.
     pub(super) fn came(&mut self, number: u32, came: &'static str) {
         let calls = self.turns.iter_mut().rev().flat_map(|turn| &mut turn.calls);
         if let Some(call) = calls.into_iter().find(|call| call.number == number) {
@@ -81,22 +81,22 @@ impl Past {
     }
 }
 
-/// The beginning of a text, on one line. No more of it is written out than is kept.
+/// Returns the beginning of a text, on one line. No more of it is written out than is kept.
 fn shortened(text: impl fmt::Display, chars_max: usize) -> String {
-    let mut line = Line { text: String::new(), left: chars_max, owes_space: false };
-    // What stops it is the end of the room.
+    let mut line = BoundedLine { text: String::new(), left: chars_max, owes_space: false };
+    // The only error is that the room is used up.
     let _ = write!(line, "{text}");
     line.text
 }
 
 /// A line with room for so many characters: takes what is written to it until it is full.
-struct Line {
+struct BoundedLine {
     text: String,
     left: usize,
     owes_space: bool,
 }
 
-impl fmt::Write for Line {
+impl fmt::Write for BoundedLine {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         for c in part.chars() {
             if c.is_whitespace() {

@@ -1,7 +1,7 @@
 //! A permission that is asked for beforehand: put to the operator, answered as a result, kept as a grant.
 //!
-//! The call is never carried out: its answer is the operator's. What was denied once is not asked again, so that
-//! nobody is worn down.
+//! The call is never carried out: its answer is the operator's. A request that was denied once is not asked again, so
+//! that the operator is not worn down.
 
 use super::machine::Decider;
 use super::prompts;
@@ -12,9 +12,9 @@ use crate::trace::{Body, GateEvent};
 use crate::words::moment::day_end;
 use crate::words::{Bound, Choice, Lasts, QuestionKind, Rejection};
 
-/// How far a request of a call has come.
+/// Progress of a call's request for a permission.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) enum Asking {
+pub(super) enum RequestProgress {
     /// It is not on record yet, or the call is of another tool.
     #[default]
     Not,
@@ -27,7 +27,7 @@ pub(super) enum Asking {
 }
 
 impl Decider<'_> {
-    /// What is due for a call that asks for a permission.
+    /// Returns the next thing for a call that asks for a permission.
     pub(super) fn permission(&self, call: &Call) -> Next {
         let request = match PermissionRequest::read(&call.call.args, &self.setup.places) {
             Ok(request) => request,
@@ -38,10 +38,10 @@ impl Decider<'_> {
         };
         let longest = request.longest(self.setup.scope_locked);
         match &call.asking {
-            Asking::Not if self.state.denied.contains(&same_call(&call.call)) => {
+            RequestProgress::Not if self.state.denied.contains(&same_call(&call.call)) => {
                 self.reject(call, Rejection::Answered, prompts::denied_before())
             }
-            Asking::Not => self.record(Body::Gate(GateEvent::PermissionRequested {
+            RequestProgress::Not => self.record(Body::Gate(GateEvent::PermissionRequested {
                 grant_id: self.run.grants().id(&self.part, call.number),
                 bound: bound(&request),
                 action: request.action,
@@ -52,14 +52,14 @@ impl Decider<'_> {
                 call: call.number,
                 categories: request.categories.iter().map(ToString::to_string).collect(),
             })),
-            Asking::Asked { grant_id } => match self.state.answer(QuestionKind::Permission) {
+            RequestProgress::Asked { grant_id } => match self.state.answer(QuestionKind::Permission) {
                 None => self.ask(prompts::permission(&request, longest)),
                 Some((choice, text)) => self.answered(call, request, grant_id, choice, text),
             },
-            Asking::Granted { grant_id, lasts, note } => {
+            RequestProgress::Granted { grant_id, lasts, note } => {
                 self.reject(call, Rejection::Answered, prompts::granted(grant_id, *lasts, note.as_deref()))
             }
-            Asking::Denied { grant_id, note } => {
+            RequestProgress::Denied { grant_id, note } => {
                 self.reject(call, Rejection::Answered, prompts::not_granted(grant_id, note.as_deref()))
             }
         }
@@ -101,7 +101,7 @@ impl Decider<'_> {
     }
 }
 
-/// What a request is bound to; nothing if it is bound to nothing.
+/// Returns the limits to which a request is bound; `None` if it has none.
 fn bound(request: &PermissionRequest) -> Option<Box<Bound>> {
     let PermissionRequest { tool, command, path, uses, .. } = request.clone();
     let bound = Bound { tool, command, path, uses };

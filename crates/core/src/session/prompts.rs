@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::custody::Seen;
 use super::execute::Held;
 use super::past::Past;
-use super::state::Verdict;
+use super::state::CallVerdict;
 use crate::gate::Finding;
 use crate::gate::checks::Checks;
 use crate::gate::custody::FolderChange;
@@ -17,19 +17,19 @@ use crate::handoff::HandoffKind;
 use crate::words::visible::visible_line;
 use crate::words::{Category, Choice, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection};
 
-/// How many lines of what was done are said in a runtime state.
+/// Number of lines about past acts in a runtime state.
 const PAST_LINES_MAX: usize = 120;
 
-/// How many parts of a call are listed in a question, protected places not counted.
+/// Number of parts of a call that are listed in a question, protected places not counted.
 const FOUND_LINES_MAX: usize = 20;
 
-/// How many paths are listed in a question or a reason.
+/// Number of paths that are listed in a question or a reason.
 const PATHS_SHOWN_MAX: usize = 20;
 
-/// How much of a text is shown inside a question, in characters.
+/// Longest text that is shown inside a question, in characters.
 const EXCERPT_CHARS_MAX: usize = 1_500;
 
-/// The brief, and the request for a confirmation summary.
+/// Returns the brief, and the request for a confirmation summary.
 pub(super) fn intake(brief: &str, mode: Option<Mode>) -> String {
     let mode = match mode {
         Some(mode) => format!("The brief fixes the mode: {mode}. Do not ask for it."),
@@ -44,7 +44,7 @@ pub(super) fn intake(brief: &str, mode: Option<Mode>) -> String {
     )
 }
 
-/// A piece of a run, and the request for its confirmation summary.
+/// Returns a piece of a run, and the request for its confirmation summary.
 pub(super) fn intake_of_piece(request: &str) -> String {
     format!(
         "{}\n\n---\n\nThis is phase 0 of this sub-task. Answer with a Confirmation Summary under the heading \
@@ -56,7 +56,7 @@ pub(super) fn intake_of_piece(request: &str) -> String {
     )
 }
 
-/// The summary of a piece of a run stands: begin.
+/// Tells the agent to begin, as its summary of a piece of a run stands.
 pub(super) fn kick_off_piece(handoff: HandoffKind) -> String {
     format!(
         "Your Confirmation Summary stands. This is phase 1: do the sub-task, and nothing beyond it. If you can't go on, \
@@ -65,7 +65,7 @@ pub(super) fn kick_off_piece(handoff: HandoffKind) -> String {
     )
 }
 
-/// How a handoff is written.
+/// Describes the form of a handoff.
 #[must_use]
 pub fn how_to_hand_off(handoff: HandoffKind) -> String {
     let escalate =
@@ -78,13 +78,13 @@ pub fn how_to_hand_off(handoff: HandoffKind) -> String {
     )
 }
 
-/// What is wrong with a handoff.
+/// Tells the agent the faults of its handoff.
 pub(super) fn no_handoff(kind: HandoffKind, faults: &[String]) -> String {
     let lines: String = faults.iter().map(|fault| format!("\n- {fault}")).collect();
     format!("That is no handoff:{lines}\n\nWrite it again, whole.\n\n{}", how_to_hand_off(kind))
 }
 
-/// A second request for a confirmation summary.
+/// Returns a second request for a confirmation summary.
 pub(super) fn nudge() -> String {
     "That was not a Confirmation Summary. Answer with the heading `## Confirmation Summary` and its five parts, each on \
      a line of its own: `Objective:`, `Deliverables:`, `Constraints:`, `Tools required:`, `Unknowns:`. Nothing else \
@@ -92,21 +92,21 @@ pub(super) fn nudge() -> String {
         .to_owned()
 }
 
-/// The request for a confirmation summary after a turn that was cancelled.
+/// Returns the request for a confirmation summary after a turn that was cancelled.
 pub(super) fn no_summary() -> String {
     "Your turn was cancelled before there was a Confirmation Summary. Give it now: the heading `## Confirmation Summary` \
      and its five parts. Nothing else can happen before it."
         .to_owned()
 }
 
-/// After a turn without a word and without a call.
+/// Asks the agent to go on after a turn without a word and without a call.
 pub(super) fn nothing_said() -> String {
     "Your last reply was empty. Go on with the work; when every deliverable is there, begin your reply with `## Phase 4`; \
      if you can't go on, with `## Phase 2` and the reason."
         .to_owned()
 }
 
-/// What the operator wants changed in the summary.
+/// Tells the agent the operator's corrections to its summary.
 pub(super) fn correction(text: &str) -> String {
     format!(
         "The operator does not accept the summary yet and says:\n\n{}\n\nGive a new Confirmation Summary that takes this in.",
@@ -114,7 +114,7 @@ pub(super) fn correction(text: &str) -> String {
     )
 }
 
-/// The summary is accepted.
+/// Tells the agent that its summary is accepted.
 pub(super) fn kick_off(mode: Mode, scope_locked: bool) -> String {
     let how = match mode {
         Mode::Gated => {
@@ -135,7 +135,7 @@ pub(super) fn kick_off(mode: Mode, scope_locked: bool) -> String {
     )
 }
 
-/// Go on. `was_cut`: the last reply ended at its length limit.
+/// Tells the agent to go on. `was_cut`: the last reply ended at its length limit.
 pub(super) fn go_on(mode: Mode, was_cut: bool) -> String {
     let on = match mode {
         Mode::Gated => "Go on with the next step.",
@@ -151,7 +151,7 @@ pub(super) fn go_on(mode: Mode, was_cut: bool) -> String {
     on.to_owned()
 }
 
-/// What the operator says between steps.
+/// Tells the agent the operator's words between steps.
 pub(super) fn redirect(text: &str, scope_locked: bool) -> String {
     if scope_locked {
         return format!(
@@ -161,12 +161,12 @@ pub(super) fn redirect(text: &str, scope_locked: bool) -> String {
     text.to_owned()
 }
 
-/// What the operator says without being asked.
+/// Tells the agent the operator's words that answer no question.
 pub(super) fn steered(text: &str) -> String {
     format!("The operator says:\n\n{}", text.trim())
 }
 
-/// What the operator changed in the brief.
+/// Tells the agent the operator's changes to the brief.
 pub(super) fn amended(lines: &[String]) -> String {
     let lines: String = lines.iter().map(|line| format!("\n- {line}")).collect();
     format!("The operator changed the brief:{lines}\n\nGo on under the brief as it is now.")
@@ -181,7 +181,7 @@ pub(super) fn folder_changed(change: &FolderChange) -> String {
     )
 }
 
-/// What others changed in the folder, a sentence each: what is checked out, and the files.
+/// Describes the changes of others in the folder, a sentence each: what is checked out, and the files.
 #[must_use]
 pub fn changed_by_others(change: &FolderChange) -> Vec<String> {
     let quoted = |head: &Option<String>| head.as_deref().map(|head| format!("`{}`", visible_name(head)));
@@ -195,12 +195,12 @@ pub fn changed_by_others(change: &FolderChange) -> Vec<String> {
     head.into_iter().chain(files).collect()
 }
 
-/// What was announced may be done.
+/// Tells the agent that the announced act may be done.
 pub(super) fn approved() -> String {
     "The operator approved what you announced. Do that, and nothing beyond it.".to_owned()
 }
 
-/// What was announced may not be done.
+/// Tells the agent that the announced act may not be done.
 pub(super) fn denied(note: Option<&str>) -> String {
     let note = note.map(|note| format!(" and says: {note}")).unwrap_or_default();
     format!(
@@ -209,12 +209,13 @@ pub(super) fn denied(note: Option<&str>) -> String {
     )
 }
 
-/// What a blocked session was missing.
+/// Gives a blocked agent the knowledge that it asked for.
 pub(super) fn context(text: &str) -> String {
     format!("The operator answers your blocker:\n\n{}\n\nGo on from where you stopped.", text.trim())
 }
 
-/// What must not be lost of messages that are no longer sent. What agent and tools said stands in a fence.
+/// Returns the part of the messages no longer sent that must not be lost. Text of the agent and of tools stands in a
+/// fence.
 pub(super) fn runtime_state(brief: &str, past: &Past, step: u32, how: &str, approved: &[Category]) -> String {
     let mut text = format!(
         "Older messages of this conversation are left out from here on, to make room. This is the runtime state, \
@@ -254,14 +255,14 @@ pub(super) fn runtime_state(brief: &str, past: &Past, step: u32, how: &str, appr
     text
 }
 
-/// The request for the final report.
+/// Returns the request for the final report.
 pub(super) fn report() -> String {
     "This is phase 4. Report in a few lines: what was delivered, what is unresolved, which questions are open. Leave out \
      what anyone can see in the work itself. No tool can be called any more."
         .to_owned()
 }
 
-/// What an agent is told of a call that was not carried out.
+/// Tells the agent that a call was not carried out.
 pub(super) fn rejected(rejection: Rejection, tool: &str, note: Option<&str>) -> String {
     let note = note.unwrap_or_default();
     match rejection {
@@ -290,7 +291,7 @@ pub(super) fn rejected(rejection: Rejection, tool: &str, note: Option<&str>) -> 
     }
 }
 
-/// Why a judge's command was not run: it is none of the brief's checks.
+/// Returns the reason that a judge's command was not run: it is none of the brief's checks.
 pub(super) fn no_check(checks: &Checks) -> String {
     format!(
         "you may run the brief's checks alone, letter for letter, in the working directory and the usual shell. They \
@@ -299,7 +300,7 @@ pub(super) fn no_check(checks: &Checks) -> String {
     )
 }
 
-/// What the operator is warned of when phrases were used that no agent shall use.
+/// Warns the operator that the agent used phrases that no agent shall use.
 pub(super) fn banned_phrases(payload: &Value) -> String {
     let phrases = payload.get("phrases").and_then(Value::as_array);
     let phrases: Vec<&str> = phrases.into_iter().flatten().filter_map(Value::as_str).collect();
@@ -310,7 +311,7 @@ fn question(kind: QuestionKind, text: String, default: Choice, options: Vec<Offe
     Question { kind, text, options, default, deadline_ms: None }
 }
 
-/// Is the summary right?
+/// Asks if the summary is right.
 pub(super) fn confirmation(summary: Option<(&str, bool)>, mode: Option<Mode>, late: Option<&str>) -> Question {
     let mut text = match summary {
         Some((_, true)) => "Is this summary what you want?".to_owned(),
@@ -342,9 +343,9 @@ pub(super) fn confirmation(summary: Option<(&str, bool)>, mode: Option<Mode>, la
     question(QuestionKind::Confirmation, text, Choice::Decline, options)
 }
 
-/// Why an agent does not simply go on with its next step.
+/// Reason that an agent does not simply go on with its next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum HaltReason {
     /// The operator cancelled its turn.
     Cancelled,
     /// It replied with nothing, twice in a row.
@@ -353,12 +354,14 @@ pub(super) enum Stop {
     Same,
 }
 
-/// Go on with the next step?
-pub(super) fn step(done: u32, limit: u32, stop: Option<Stop>) -> Question {
+/// Asks if the session shall go on with the next step.
+pub(super) fn step(done: u32, limit: u32, stop: Option<HaltReason>) -> Question {
     let text = match stop {
-        Some(Stop::Cancelled) => "You cancelled the agent's turn. What now?".to_owned(),
-        Some(Stop::Silent) => "The agent replied with nothing, also when it was asked to go on. What now?".to_owned(),
-        Some(Stop::Same) => "The agent says the same for the third time and calls no tool. What now?".to_owned(),
+        Some(HaltReason::Cancelled) => "You cancelled the agent's turn. What now?".to_owned(),
+        Some(HaltReason::Silent) => {
+            "The agent replied with nothing, also when it was asked to go on. What now?".to_owned()
+        }
+        Some(HaltReason::Same) => "The agent says the same for the third time and calls no tool. What now?".to_owned(),
         None => format!("Step {done} of at most {limit} is done. Go on?"),
     };
     let options = vec![
@@ -370,14 +373,14 @@ pub(super) fn step(done: u32, limit: u32, stop: Option<Stop>) -> Question {
     question(QuestionKind::Step, text, Choice::Done, options)
 }
 
-/// May this be done?
+/// Asks if this may be done.
 ///
-/// `findings` has what the gate asks about each held call: its parts and targets are named, each protected place
-/// in whole, so that a yes is a yes to them.
+/// `findings` has the findings about which the gate asks, for each held call: its parts and targets are named, each
+/// protected place in whole, so that a yes is a yes to them.
 pub(super) fn held(held: &Held<'_>, findings: &[Vec<Finding>], turn: &str, scope_locked: bool) -> Question {
     let mut text = String::new();
     for (place, call) in held.calls.iter().enumerate() {
-        let Some(Verdict::Asked { reason, .. }) = &call.verdict else { continue };
+        let Some(CallVerdict::Asked { reason, .. }) = &call.verdict else { continue };
         let args = excerpt(&call.call.args.to_string());
         let reason = visible_line(reason);
         let findings = findings.get(place).map_or(&[][..], Vec::as_slice);
@@ -413,7 +416,8 @@ pub(super) fn held(held: &Held<'_>, findings: &[Vec<Finding>], turn: &str, scope
     question(QuestionKind::Destructive, text, Choice::Deny, options)
 }
 
-/// The parts of a call that are asked about, a line each. What is protected or can't be read comes first and in whole.
+/// Returns the parts of a call that are asked about, a line each. Parts that are protected or can't be read come first
+/// and in whole.
 fn found(findings: &[Finding]) -> String {
     let (protected, others): (Vec<_>, Vec<_>) = findings
         .iter()
@@ -432,7 +436,7 @@ fn found(findings: &[Finding]) -> String {
     text
 }
 
-/// May the agent do this later?
+/// Asks if the agent may do this later.
 pub(super) fn permission(request: &PermissionRequest, longest: Lasts) -> Question {
     let categories: Vec<&str> = request.categories.iter().map(Category::as_str).collect();
     let mut text = format!("The agent asks for a permission ({}):\n{}", categories.join(", "), quoted(&request.action));
@@ -480,24 +484,24 @@ fn how_long(lasts: Lasts) -> String {
     }
 }
 
-/// What an agent is told that got a permission, in the peer's form.
+/// Tells the agent that it got a permission, in the peer's form.
 pub(super) fn granted(grant_id: &str, lasts: Lasts, note: Option<&str>) -> String {
     json!({"granted": true, "scope_granted": lasts, "operator_note": note, "grant_id": grant_id}).to_string()
 }
 
-/// What an agent is told that got none, in the peer's form.
+/// Tells the agent that it got no permission, in the peer's form.
 pub(super) fn not_granted(grant_id: &str, note: Option<&str>) -> String {
     json!({"granted": false, "operator_note": note, "grant_id": grant_id}).to_string()
 }
 
-/// What an agent is told that asks again for what was denied.
+/// Tells the agent that it asks again for a permission that was denied.
 pub(super) fn denied_before() -> String {
     let note = "The operator denied this very request before and is not asked again. Find another way, or say why you \
                 can't go on.";
     json!({"granted": false, "operator_note": note}).to_string()
 }
 
-/// What changed outside the scope, in a line.
+/// Returns the changes outside the scope, in a line.
 fn outside(seen: &Seen) -> String {
     if let Some(error) = &seen.error {
         return format!("what changed in the working tree can't be told: {}", visible_line(error));
@@ -506,7 +510,7 @@ fn outside(seen: &Seen) -> String {
     format!("outside the brief's scope changed {}", named(paths, seen.outside.more))
 }
 
-/// The first of these paths and how many there are besides, `more` of which are not in the list.
+/// Returns the first of these paths and the number of further ones, `more` of which are not in the list.
 fn named(paths: &[String], more: u64) -> String {
     let shown: Vec<String> =
         paths.iter().take(PATHS_SHOWN_MAX).map(|path| format!("`{}`", visible_name(path))).collect();
@@ -515,27 +519,27 @@ fn named(paths: &[String], more: u64) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// A name between backticks: one in it is told as bytes that are no text are, so that it ends no name.
+/// Returns a name between backticks. A backtick in it is told like bytes that are no text, so that it ends no name.
 fn visible_name(name: &str) -> String {
     visible_line(name).replace('`', "\\x60")
 }
 
-/// Why a session under a locked scope does not go on.
+/// Returns the reason that a session under a locked scope does not go on.
 pub(super) fn outside_locked(seen: &Seen) -> String {
     format!("{}; the scope is locked, so that it must be as it was before the agent goes on", outside(seen))
 }
 
-/// Why a session does not go on whose operator did not accept it.
+/// Returns the reason that a session does not go on if its operator did not accept the changes.
 pub(super) fn outside_refused(seen: &Seen) -> String {
     format!("{}; the operator did not accept it", outside(seen))
 }
 
-/// What an agent is told that is to do something about it.
+/// Tells the agent to do something about the changes outside the scope.
 pub(super) fn outside_said(seen: &Seen, text: &str) -> String {
     format!("At the end of the step it shows: {}. The operator says:\n\n{}", outside(seen), text.trim())
 }
 
-/// Something changed outside the scope: accept it?
+/// Asks if a change outside the scope is accepted.
 pub(super) fn outside_scope(seen: &Seen) -> Question {
     let text = format!("At the end of the step it shows: {}. No gate was asked about it. Go on?", outside(seen));
     let effect = match seen.error {
@@ -550,21 +554,21 @@ pub(super) fn outside_scope(seen: &Seen) -> Question {
     question(QuestionKind::Scope, text, Choice::Deny, options)
 }
 
-/// What should a blocked agent know?
+/// Asks the operator for the knowledge that a blocked agent needs.
 pub(super) fn blocked(reason: &str) -> Question {
     let text = format!("The agent is blocked:\n{}What should it know?", quoted(reason));
     let options = vec![Offer::new(Choice::Context, "<your answer>", "the agent gets it and goes on")];
     question(QuestionKind::Blocker, text, Choice::Context, options)
 }
 
-/// More steps?
+/// Asks for more steps.
 pub(super) fn limit_reached(limit: u32) -> Question {
     let text = format!("The session took all of its {limit} steps without completing the brief. How many more?");
     let options = vec![Offer::new(Choice::Extend, "<a number>", "the session goes on for so many more steps")];
     question(QuestionKind::Limit, text, Choice::Extend, options)
 }
 
-/// Whose limit was reached: the run's, if nothing is said.
+/// Owner of a limit that was reached: the run, if no field is set.
 #[derive(Debug, Default)]
 pub(super) struct WhoseLimit {
     pub(super) role: Option<String>,
@@ -572,7 +576,7 @@ pub(super) struct WhoseLimit {
     pub(super) learned: Option<String>,
 }
 
-/// More of what is limited? What was used may be an estimate.
+/// Asks for more of a limited metric. The usage may be an estimate.
 pub(super) fn budget_reached(
     metric: Metric,
     (used, is_estimate): (u64, bool),
@@ -599,7 +603,7 @@ pub(super) fn budget_reached(
     question(QuestionKind::Limit, text, Choice::Extend, vec![Offer::new(Choice::Extend, "<a number>", &effect)])
 }
 
-/// The deadline has passed: go on?
+/// Asks if the run shall go on after its deadline.
 pub(super) fn deadline_passed(deadline: &str) -> Question {
     let options = vec![
         Offer::new(Choice::Continue, "continue", "the work goes on; you are not asked again"),
@@ -629,7 +633,7 @@ pub(super) enum GivenUp {
     },
 }
 
-/// The agent can't be reached: try again?
+/// Asks if an agent that can't be reached shall be tried again.
 pub(super) fn agent_failed(message: &str, attempts: u32, why: GivenUp) -> Question {
     let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
     let advice = match why {
@@ -659,12 +663,12 @@ fn excerpt(text: &str) -> String {
     }
 }
 
-/// A text, each line marked, in whole: what must be verbatim.
+/// Returns a text in whole, each line marked: for text that must be verbatim.
 fn quoted_whole(text: &str) -> String {
     text.trim().lines().map(|line| format!("  | {line}\n")).collect()
 }
 
-/// A text from outside, each line marked, so that nobody takes it for ours.
+/// Returns a text from outside, each line marked, so that nobody takes it for ours.
 fn quoted(text: &str) -> String {
     excerpt(text.trim()).lines().map(|line| format!("  | {line}\n")).collect()
 }

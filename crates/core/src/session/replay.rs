@@ -26,18 +26,18 @@ pub struct Drift {
     /// The turn, if it is a reading of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
-    /// What was recorded.
+    /// Recorded decision.
     pub recorded: String,
-    /// What would be decided today.
+    /// Today's decision.
     pub today: String,
 }
 
-/// What re-deciding a journal showed.
+/// Result of re-deciding a journal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// How many decisions were compared.
+    /// Number of decisions that were compared.
     pub decisions: u64,
-    /// How many turns were read again.
+    /// Number of turns that were read again.
     pub turns: u64,
     /// The differences, in the order of the journal.
     pub drift: Vec<Drift>,
@@ -114,12 +114,12 @@ fn drift(event: &Event, turn: Option<u32>, recorded: String, today: String) -> D
     Drift { seq: event.seq, part: event.part.to_string(), turn, recorded, today }
 }
 
-/// Whether two decisions are the same: wording may change from version to version, what was decided not.
+/// Returns true if two decisions are the same: wording may change from version to version, the decision may not.
 fn same(today: &Entry, recorded: &Entry) -> bool {
     today.part == recorded.part && decision(&today.body) == decision(&recorded.body)
 }
 
-/// What was decided, in a line: without the wording and without times.
+/// Describes a decision in a line: without the wording and without times.
 fn decision(body: &Body) -> String {
     match body {
         Body::Turn(TurnEvent::Message { kind, phase, step, .. }) => {

@@ -4,7 +4,7 @@ use super::context::Relief;
 use super::machine::Decider;
 use super::prompts::GivenUp;
 use super::retry::Patience;
-use super::state::Turn;
+use super::state::TurnState;
 use super::{AgentLimits, OUTPUT_TOKENS_MAX, prompts};
 use crate::budget::Room;
 use crate::procedure::{Command, Next, On};
@@ -14,13 +14,13 @@ use crate::words::budget::Whose;
 use crate::words::{FailureKind, LimitMetric, MessageKind, Metric, Mode, PhaseName, Slot, What};
 
 impl Decider<'_> {
-    /// The next turn, whose number was never used.
+    /// Returns the next turn, whose number was never used.
     pub(super) fn new_turn(&self) -> Next {
         self.request(Slot::first(What::Turn, self.state.turns + 1))
     }
 
-    /// What to do about a turn that was asked for and not taken.
-    pub(super) fn pursue(&self, turn: &Turn) -> Next {
+    /// Returns the next thing for a turn that was asked for and has no reply yet.
+    pub(super) fn pursue(&self, turn: &TurnState) -> Next {
         let slot = Slot { what: What::Turn, number: turn.number, attempt: turn.attempt };
         if turn.in_flight {
             return if turn.cancelled { Next::Want(Vec::new()) } else { self.send(slot, self.agent().output_max) };
@@ -103,13 +103,13 @@ impl Decider<'_> {
         }
     }
 
-    /// The way to make room in the agent's window, if that is needed and anything does.
+    /// Returns the way to make room in the agent's window, if room is needed and can be made.
     fn relief(&self) -> Option<Relief> {
         let (agent, state) = (self.agent(), || self.runtime_state().len() as u64);
         self.state.context.relief(agent.window, agent.output_max, &state)
     }
 
-    /// A limit forbids the next request or call: says so, and asks for more.
+    /// Says that a limit forbids the next request or call, and asks for more.
     pub(super) fn over(&self, metric: Metric, whose: Whose) -> Next {
         let used = self.spent(whose, metric);
         let limit = self.limit(whose, metric).unwrap_or(0);
@@ -132,7 +132,7 @@ impl Decider<'_> {
         }))
     }
 
-    /// Whose limit it is, as it is put on record: role, phase, and the profile that it comes from.
+    /// Returns the owner of a limit as it is put on record: role, phase, and the profile that the limit comes from.
     fn holder(&self, whose: Whose) -> (Option<String>, Option<PhaseName>, Option<String>) {
         let role = || self.setup.role.as_ref().map(|role| role.name.clone());
         let learned = || self.setup.learned.as_ref().map(|learned| learned.slug.clone());
@@ -149,12 +149,13 @@ impl Decider<'_> {
         prompts::WhoseLimit { role, phase, learned }
     }
 
-    /// How many calls may still be made, and whose limit says so.
+    /// Returns the number of calls that may still be made, and the owner of the limit that says so.
     pub(super) fn calls_left(&self) -> (u64, Whose) {
         self.left(Metric::ToolCalls).unwrap_or((u64::MAX, Whose::Run))
     }
 
-    /// What is left of a metric by the strictest of the limits, and whose that is; nothing if there is no limit.
+    /// Returns the rest of a metric under the strictest of the limits, and the owner of that limit; `None` if there is
+    /// no limit.
     pub(super) fn left(&self, metric: Metric) -> Option<(u64, Whose)> {
         let left = self.limited().filter_map(|whose| {
             let limit = self.limit(whose, metric)?;
@@ -163,8 +164,8 @@ impl Decider<'_> {
         left.min_by_key(|(left, _)| *left)
     }
 
-    /// The time that is left for anything in flight, in milliseconds, by the limits of minutes; nothing if there are
-    /// none.
+    /// Returns the time that is left for anything in flight, in milliseconds, by the limits of minutes; `None` if there
+    /// are none.
     pub(super) fn time_left_ms(&self) -> Option<u64> {
         self.left(Metric::WallClock).map(|(left, _)| left)
     }
@@ -182,13 +183,13 @@ impl Decider<'_> {
         self.want(slot, command)
     }
 
-    /// Whether the agent may call tools now. They are part of every request all the same: a provider refuses a history
-    /// with calls in it that offers none, and what changes at the head of a request makes its cache worthless.
+    /// Returns true if the agent may call tools now. They are part of every request all the same: a provider refuses a
+    /// history with calls in it that offers none, and a change at the head of a request makes its cache worthless.
     fn may_call(&self) -> bool {
         self.state.phase() == Some(PhaseName::Execute)
     }
 
-    /// What the agent that is asked now can take.
+    /// Returns the limits of the agent that is asked now.
     fn agent(&self) -> AgentLimits {
         let (place, name) = (self.state.agent, String::new());
         let unknown = AgentLimits { place, name, window: None, output_max: OUTPUT_TOKENS_MAX };

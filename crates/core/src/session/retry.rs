@@ -1,4 +1,4 @@
-//! What follows a turn that failed: another attempt, now or after a wait, another agent, or a question.
+//! Decides what follows a turn that failed: another attempt, now or after a wait, another agent, or a question.
 
 use jiff::Timestamp;
 
@@ -6,10 +6,10 @@ use super::setup::TURN_ATTEMPTS_MAX;
 use crate::words::tool::content_hash;
 use crate::words::{FailureKind, Part, Slot};
 
-/// How long a provider is waited for that can't be reached, is busy or breaks off, if nothing else is said and nobody
-/// is there who could be asked, in milliseconds: it outlasts most outages of a network and of a provider.
+/// Longest wait for a provider that can't be reached, is busy or breaks off, in milliseconds, if nothing else is set
+/// and no operator is there to be asked. It outlasts most outages of a network and of a provider.
 pub const PATIENCE_ALONE_MS: u64 = 30 * 60 * 1_000;
-/// The same where somebody sits at the terminal: they would rather know.
+/// The same if the operator sits at the terminal: they would rather be asked soon.
 pub const PATIENCE_ATTENDED_MS: u64 = 2 * 60 * 1_000;
 /// The first wait, in milliseconds; each further one is twice as long. The official clients begin with half a
 /// second to a second.
@@ -17,38 +17,38 @@ pub const WAIT_FIRST_MS: u64 = 1_000;
 /// The longest wait that is not asked for, in milliseconds.
 pub const WAIT_MAX_MS: u64 = 60_000;
 
-/// How often a turn is asked for whose reply may not be so long, where the provider doesn't say how long it may
-/// be: halved each time, the usual allowance of 16,384 tokens gets down to 1,024.
+/// Number of attempts at a turn whose reply may not be as long as asked for, if the provider doesn't say how long it
+/// may be: halved each time, the usual allowance of 16,384 tokens gets down to 1,024.
 pub const REPLY_ATTEMPTS_MAX: u32 = 5;
 
-/// How a turn failed the last time.
+/// Last failure of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Failed {
     pub(super) kind: FailureKind,
     pub(super) message: String,
     pub(super) retry_after_ms: Option<u64>,
     pub(super) at: Timestamp,
-    /// When the first of the failures in a row was.
+    /// Time of the first of the failures in a row.
     pub(super) since: Timestamp,
 }
 
-/// How a provider is waited for, or asked for something else.
+/// Limits of waiting for a provider, or of asking it for something else.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// How long in all, in milliseconds, from the first failure in a row.
+    /// Longest time in all, in milliseconds, from the first failure in a row.
     pub(super) ms: u64,
-    /// Whether nobody is left to fall back on: only then is it waited for at length.
+    /// True if no agent is left to fall back on: only then is the provider waited for at length.
     pub(super) is_last: bool,
     /// True if the next request may be shorter: something can be left out, or was left out since.
     pub(super) can_shrink: bool,
     /// True if the request may have been too long, can be shorter, and was not yet made shorter for that.
     pub(super) may_shrink: bool,
-    /// How long the run's limit of minutes leaves, in milliseconds, if there is one.
+    /// Time that the run's limit of minutes leaves, in milliseconds, if there is one.
     pub(super) limit_ms: Option<u64>,
 }
 
 impl Failed {
-    /// Whether this agent is not asked again after `failures` failures in a row.
+    /// Returns true if this agent is not asked again after `failures` failures in a row.
     pub(super) fn is_final(&self, failures: u32, patience: Patience) -> bool {
         let left = self.patience_left_ms(patience);
         let asks_too_much = self.asked_beyond(patience).is_some();
@@ -71,24 +71,25 @@ impl Failed {
         }
     }
 
-    /// The wait that the provider asks for, in milliseconds, if that is longer than what is left of the patience.
+    /// Returns the wait that the provider asks for, in milliseconds, if that is longer than what is left of the
+    /// patience.
     pub(super) fn asked_beyond(&self, patience: Patience) -> Option<u64> {
         self.retry_after_ms.filter(|asked| *asked > self.patience_left_ms(patience))
     }
 
-    /// What is left of the patience since the first of these failures.
+    /// Returns the rest of the patience since the first of these failures.
     fn patience_left_ms(&self, patience: Patience) -> u64 {
         let waited = self.at.as_millisecond().saturating_sub(self.since.as_millisecond());
         patience.ms.saturating_sub(u64::try_from(waited).unwrap_or(0))
     }
 
-    /// How long to wait before the next attempt, in milliseconds, after `failures` failures in a row. What the
-    /// provider asks for is kept to; else the wait doubles. Neither is exact, so that many who were turned away
+    /// Returns the wait before the next attempt, in milliseconds, after `failures` failures in a row. If the provider
+    /// asks for a wait, it is kept to; else the wait doubles. Neither is exact, so that many who were turned away
     /// together don't come back together: the difference comes from where and when it failed. No wait is longer than
-    /// the patience, so that the last attempt is at its end, or than what is left of a limit of minutes.
+    /// the patience, so that the last attempt is at its end, or than the rest of a limit of minutes.
     pub(super) fn wait_ms(&self, part: &Part, slot: Slot, failures: u32, patience: Patience) -> u64 {
         let wait = self.unlimited_wait_ms(part, slot, failures);
-        // What a provider asks for at the very end is kept to.
+        // A wait that a provider asks for at the very end is kept to.
         let left = self.patience_left_ms(patience).max(self.retry_after_ms.unwrap_or(0));
         wait.min(left).min(patience.limit_ms.unwrap_or(u64::MAX))
     }
@@ -111,7 +112,7 @@ impl Failed {
     }
 }
 
-/// A number from 0 to 1,023 that the same text always gives.
+/// Returns a number from 0 to 1,023 that the same text always gives.
 fn spread(text: &str) -> u64 {
     u64::from_str_radix(&content_hash(text.as_bytes())[..3], 16).unwrap_or(0) % 1_024
 }
@@ -129,7 +130,7 @@ mod tests {
         Failed { kind, message: String::new(), retry_after_ms, at, since }
     }
 
-    /// The same after so many milliseconds of failures.
+    /// Returns the same failure after so many milliseconds of failures.
     fn later(failed: &Failed, ms: u64) -> Failed {
         let at = Timestamp::from_millisecond(i64::try_from(ms).expect("a small number")).expect("a time");
         Failed { at, ..failed.clone() }
@@ -176,7 +177,7 @@ mod tests {
     fn who_is_given_up_depends_on_who_is_left_and_on_time() {
         let late = PATIENCE_ALONE_MS;
         for (kind, retry_after_ms, failures, at, is_last, expected) in [
-            // Time alone counts where nobody is left.
+            // If no other agent is left, time alone counts.
             (FailureKind::Transient, None, 99, late - 1, true, false),
             (FailureKind::Unreached, None, 99, late - 1, true, false),
             (FailureKind::Busy, None, 99, late - 1, true, false),

@@ -1,4 +1,4 @@
-//! What a session is made with: the facts of its brief and the limits it works under.
+//! The setup of a session: the facts of its brief and the limits it works under.
 
 use std::sync::Arc;
 
@@ -13,34 +13,35 @@ use crate::handoff::HandoffKind;
 use crate::words::tool::ToolSpecs;
 use crate::words::{Budget, Category, Mode};
 
-/// How many steps a session takes before a person is asked (the peer's number).
+/// Number of steps that a session takes before the operator is asked (the peer's number).
 pub const MAX_STEPS_DEFAULT: u32 = 30;
-/// How many times in a row an agent that gave no confirmation summary is asked again (the peer's number).
+/// Number of times in a row that an agent without a confirmation summary is asked again (the peer's number).
 pub const NUDGES_MAX: u32 = 1;
-/// How often an agent that replied with nothing, or with thinking alone, is asked in words to go on before a person is.
+/// Number of times that an agent that replied with nothing, or with thinking alone, is asked in words to go on before
+/// the operator is asked.
 pub const SILENCES_MAX: u32 = 1;
-/// How often an agent may say the very same without a call before a person is asked.
+/// Number of times that an agent may say the very same without a call before the operator is asked.
 pub const SAME_TURNS_MAX: u32 = 2;
-/// How many turns with tool calls one step may hold (the peer's number).
+/// Number of turns with tool calls that one step may hold (the peer's number).
 pub const TOOL_ROUNDS_MAX: u32 = 3;
-/// How often the same call may fail in a row before it is no longer made (the seed's retry cap). What the
-/// operator says in between begins the count anew.
+/// Number of times in a row that the same call may fail before it is no longer made (the seed's retry cap). A word of
+/// the operator in between begins the count anew.
 pub const RETRIES_MAX: u32 = 3;
-/// How often an agent whose handoff is none is told what is wrong with it before a person is asked (C21).
+/// Number of times that an agent is told why its handoff is invalid before the operator is asked (C21).
 pub const HANDOFF_RETRIES_MAX: u32 = 1;
-/// How often a turn that failed for a passing reason is asked for before a person is.
+/// Number of attempts at a turn that fails for a passing reason, before the operator is asked.
 pub const TURN_ATTEMPTS_MAX: u32 = 3;
 
 /// The most tokens of one reply if nothing else is said: what every model of today takes, and more than the
 /// longest patch of a step needs.
 pub const OUTPUT_TOKENS_MAX: u32 = 16_384;
 
-/// What an agent can take.
+/// Limits of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentLimits {
     /// Its place in the run's options.
     pub place: u32,
-    /// What a person calls it: adapter and model.
+    /// Name of it for a person: adapter and model.
     pub name: String,
     /// The tokens of its window, where they are known.
     pub window: Option<u64>,
@@ -48,7 +49,7 @@ pub struct AgentLimits {
     pub output_max: u32,
 }
 
-/// What a session is for.
+/// Purpose of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Task {
     /// The whole brief, from phase 0 to the report.
@@ -63,67 +64,67 @@ pub enum Task {
 /// A piece of a run that ends with a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// What is handed off.
+    /// Kind of the handoff.
     pub handoff: HandoffKind,
     /// The sub-task it must be about, if it is about one.
     pub subtask_id: Option<String>,
-    /// What is asked of the agent.
+    /// Request to the agent.
     pub request: String,
-    /// Whether it has a phase 0 of its own, and may take several steps.
+    /// True if it has a phase 0 of its own, and may take several steps.
     pub is_work: bool,
 }
 
-/// What a session is made with. The same setup and the same events give the same decisions.
+/// Setup of a session. The same setup and the same events give the same decisions.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// The standing orders, as the agent gets them.
     pub standing_orders: String,
     /// The brief, as the agent gets it.
     pub brief: String,
-    /// What the brief authorizes.
+    /// Categories that the brief authorizes.
     pub authorized: Vec<Category>,
-    /// Where things are.
+    /// Places that paths are judged by.
     pub places: Places,
-    /// What the brief is about, its paths in plain form.
+    /// Scope of the brief, its paths in plain form.
     pub scope: Scope,
-    /// Whether nothing may be added to the brief while it is worked on.
+    /// True if nothing may be added to the brief while it is worked on.
     pub scope_locked: bool,
     /// The brief's deadline as it was written, and the moment at which it has passed.
     pub deadline: Option<(String, Timestamp)>,
     /// The mode, if it was fixed before the run.
     pub mode: Option<Mode>,
-    /// How many steps the session may take before a person is asked.
+    /// Number of steps that the session may take before the operator is asked.
     pub max_steps: u32,
-    /// How sensitive the detectors are to be, whatever safety says to it.
+    /// Sensitivities asked for, whatever safety says to them.
     pub sensitivities: Sensitivities,
-    /// Whether `shell_exec` is switched off.
+    /// True if `shell_exec` is switched off.
     pub shell_disabled: bool,
-    /// What counts as text from outside, and what holds for calls after it.
+    /// Rules for text from outside: which tools bring it, and the limits on calls after it.
     pub untrusted: Untrusted,
-    /// What programs do, for command lines.
+    /// Knowledge of programs, for command lines.
     pub programs: Arc<Programs>,
     /// The guard hooks, which are asked in this order.
     pub hooks: Vec<GuardHook>,
     /// The limit of the role that the agent works in; none if it works alone.
     pub role: Option<RoleLimit>,
-    /// The only commands that the agent may run, where it is a judge; none for whoever may run others.
+    /// The only commands that the agent may run, if it is a judge; `None` for an agent that may run others.
     pub checks: Option<ChecksForJudge>,
-    /// What the session is for.
+    /// Purpose of the session.
     pub task: Task,
     /// The tools there are.
     pub tools: ToolSpecs,
-    /// How many bytes of a tool's result are sent to an agent; all if absent.
+    /// Number of bytes of a tool's result that are sent to an agent; all if absent.
     pub result_bytes_max: Option<u64>,
-    /// Who can be asked for turns, in this order; never empty.
+    /// Agents that can be asked for turns, in this order; never empty.
     pub agents: Vec<AgentLimits>,
-    /// How long a question waits for its answer, in milliseconds; for ever if absent.
+    /// Time for which a question waits for its answer, in milliseconds; for ever if absent.
     pub answer_within_ms: Option<u64>,
-    /// How long a provider that fails is waited for before it is given up, in milliseconds.
+    /// Time for which a failing provider is waited for before it is given up, in milliseconds.
     pub patience_ms: u64,
-    /// What the run may use.
+    /// Budget of the run.
     pub budget: Budget,
-    /// What the session's role may use of it.
+    /// Budget of the session's role within it.
     pub role_budget: Budget,
-    /// What a learned profile has for the session; none if none is applied.
+    /// Limits of a learned profile for the session; `None` if no profile is applied.
     pub learned: Option<LearnedLimits>,
 }

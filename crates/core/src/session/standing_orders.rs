@@ -1,4 +1,4 @@
-//! The standing orders: what every agent is told before anything else.
+//! The standing orders: the text that every agent gets before anything else.
 //!
 //! The text is `standing_orders.md`, sent as it is; nothing else is added to it in secret. [`RULES`]
 //! lists what must be in it, so that an edit can't lose a rule unseen. Whoever changes the text raises
@@ -7,17 +7,17 @@
 /// The version of the text, recorded with a run. Raised by every change of what the text says.
 pub const VERSION: u32 = 2;
 
-/// The standing orders, in markdown.
+/// Returns the standing orders, in markdown.
 #[must_use]
 pub fn text() -> &'static str {
     include_str!("standing_orders.md")
 }
 
 /// One rule: its number in the text, what it is about, and words that its paragraphs must contain.
-pub type Rule = (&'static str, &'static str, &'static [&'static str]);
+pub type OrderRule = (&'static str, &'static str, &'static [&'static str]);
 
 /// Every rule of the standing orders, in order.
-pub const RULES: &[Rule] = &[
+pub const RULES: &[OrderRule] = &[
     ("1.1", "phases are declared, the operator may interrupt", &["phases", "heading", "interrupt"]),
     (
         "1.2",
@@ -124,7 +124,7 @@ mod tests {
     use crate::detect::{Sensitivities, read};
     use crate::words::category;
 
-    /// What the text says under a rule's number: up to the next one.
+    /// Returns the text under a rule's number: up to the next one.
     fn paragraphs(id: &str) -> &'static str {
         let from = text().find(&format!("**[{id}]**")).unwrap_or_else(|| panic!("there is no rule {id}"));
         let rest = &text()[from + 2..];

@@ -1,11 +1,12 @@
-//! What the events say of a session: its phase, its latest turn, what is asked and what was allowed.
+//! The state of a session, from the events: its phase, its latest turn, its open question and the calls that were
+//! allowed.
 //!
-//! `apply` takes facts; it decides nothing. Whatever could be decided otherwise by another version is
-//! decided in `machine.rs` and comes back here as an event.
+//! `apply` takes facts; it decides nothing. A thing that another version could decide otherwise is decided in
+//! `machine.rs` and comes back here as an event.
 
 use crate::words::{
-    Choice, InterruptedEffect, FailureKind, GateAnswer, HookFault, Layer, LimitMetric, Message, MessageKind, MessageRole,
-    OperatorWord, Outcome, PhaseName, QuestionKind, Slot, Stop, What,
+    Choice, FailureKind, GateAnswer, HookFault, InterruptedEffect, Layer, LimitMetric, Message, MessageKind,
+    MessageRole, OperatorWord, Outcome, PhaseName, QuestionKind, Slot, Stop, What,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -14,14 +15,14 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::context::Context;
-use super::custody::Tree;
+use super::custody::TreeState;
 use super::hand_off::HandedOff;
 use super::past::Past;
-use super::permission::Asking;
+use super::permission::RequestProgress;
 use super::prompts;
 use super::retry::Failed;
 use crate::detect;
-use crate::detect::{Reading, Spoken};
+use crate::detect::{Spoken, TurnReading};
 use crate::gate::HookAnswer;
 use crate::gate::custody::FolderChange;
 use crate::trace::{
@@ -38,9 +39,9 @@ pub(super) struct Wait {
     pub(super) ends: Timestamp,
 }
 
-/// Where a session stands.
+/// State of a session.
 #[derive(Debug, Clone, Default)]
-pub(super) struct State {
+pub(super) struct SessionState {
     pub(super) started: bool,
     pub(super) ended: Option<Outcome>,
     pub(super) now: Option<Timestamp>,
@@ -51,7 +52,7 @@ pub(super) struct State {
     pub(super) said: Option<MessageKind>,
     pub(super) owed: bool,
     pub(super) turns: u32,
-    pub(super) turn: Option<Turn>,
+    pub(super) turn: Option<TurnState>,
     pub(super) calls: u32,
     /// Guard hooks that were asked.
     pub(super) hooks: u32,
@@ -60,18 +61,18 @@ pub(super) struct State {
     pub(super) untrusted: Vec<String>,
     pub(super) untrusted_next: Vec<String>,
     pub(super) questions: u32,
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<PutQuestion>,
     pub(super) nudges: u32,
-    /// How many turns in a row had neither a word nor a call.
+    /// Number of turns in a row that had neither a word nor a call.
     pub(super) silences: u32,
-    /// How many turns in a row said the same, without a call.
+    /// Number of turns in a row that said the same, without a call.
     pub(super) same_turns: u32,
-    /// What the last turn said.
+    /// Text of the last turn.
     pub(super) last_text: String,
     pub(super) step: u32,
     /// Turns with tool calls in the present step.
     pub(super) rounds: u32,
-    /// What the operator added to the limit of steps.
+    /// Steps that the operator added to the limit.
     pub(super) steps_added: u32,
     /// The limit of steps was reached and not yet extended.
     pub(super) is_out_of_steps: bool,
@@ -79,14 +80,14 @@ pub(super) struct State {
     pub(super) held: bool,
     /// The operator's last word in phase 3.
     pub(super) word: Option<OperatorWord>,
-    /// What the operator said with it.
+    /// Words of the operator with it.
     pub(super) note: Option<String>,
     pub(super) approved_acts: Vec<String>,
     /// The requests for permissions that were denied, by name and arguments of the call.
     pub(super) denied: BTreeSet<String>,
-    /// How often each call failed in a row since the operator last said something, by name and arguments.
+    /// Number of times that each call failed in a row since the operator last said something, by name and arguments.
     pub(super) failures: BTreeMap<String, u32>,
-    /// Who is asked for turns: the place in the setup.
+    /// Agent that is asked for turns: its place in the setup.
     pub(super) agent: u32,
     pub(super) waits: u32,
     /// The wait that is on, before another attempt at a turn.
@@ -99,11 +100,11 @@ pub(super) struct State {
     /// Messages were left out and the runtime state is not yet said behind them.
     pub(super) owes_state: bool,
     pub(super) past: Past,
-    /// Whether the budget of the phase that was entered last is on record.
+    /// True if the budget of the phase that was entered last is on record.
     pub(super) budget_consulted: bool,
-    pub(super) tree: Tree,
+    pub(super) tree: TreeState,
     pub(super) handed_off: HandedOff,
-    /// What the operator wants the agent told at its next turn.
+    /// Words of the operator for the agent's next turn.
     pub(super) steers: VecDeque<String>,
 }
 
@@ -121,30 +122,30 @@ pub(super) enum Stand {
 
 /// The latest turn that was asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Turn {
+pub(super) struct TurnState {
     pub(super) number: u32,
     /// The last attempt that began.
     pub(super) attempt: u32,
     pub(super) in_flight: bool,
-    /// Attempts that failed for a passing reason since somebody last looked.
+    /// Attempts that failed for a passing reason since the turn was last tried afresh.
     pub(super) failures: u32,
-    /// When the first of them failed.
+    /// Time at which the first of them failed.
     pub(super) failing_since: Option<Timestamp>,
-    /// Those of them that were rejected for a reason that nobody knows.
+    /// Those of them that were rejected for an unknown reason.
     pub(super) rejections: u32,
     pub(super) failed: Option<Failed>,
-    /// Whether the wait after the last failure is over.
+    /// True if the wait after the last failure is over.
     pub(super) waited: bool,
     pub(super) cancelled: bool,
-    pub(super) taken: Option<Taken>,
+    pub(super) taken: Option<ReadTurn>,
 }
 
-/// A turn that was taken.
+/// A turn whose reply is there.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
+pub(super) struct ReadTurn {
     pub(super) text: String,
     pub(super) thinking: String,
-    /// Whether the reply ended at its length limit.
+    /// True if the reply ended at its length limit.
     pub(super) is_cut: bool,
     pub(super) calls: Vec<Call>,
     /// Detectors on record for this turn, consulted or fired.
@@ -152,21 +153,21 @@ pub(super) struct Taken {
     pub(super) fired: Vec<(String, Value)>,
     pub(super) read: bool,
     /// Today's reading of the text, made once: a cache, never what is on record.
-    pub(super) reading: OnceLock<Arc<Reading>>,
+    pub(super) reading: OnceLock<Arc<TurnReading>>,
     pub(super) drift_told: bool,
     pub(super) phrases_told: bool,
     /// The operator's word on what the text announced.
     pub(super) act: Option<OperatorWord>,
 }
 
-impl Taken {
-    /// What the detectors read.
+impl ReadTurn {
+    /// Returns the text that the detectors read.
     pub(super) fn spoken(&self) -> Spoken<'_> {
         Spoken::of(&self.text, &self.thinking, !self.calls.is_empty())
     }
 }
 
-/// What a declared phase 3 is about if no rule knows the act.
+/// Category of a declared phase 3 if no rule knows the act.
 pub(super) const OUT_OF_SCOPE: &str = "out_of_scope";
 
 /// One call of a turn.
@@ -174,15 +175,15 @@ pub(super) const OUT_OF_SCOPE: &str = "out_of_scope";
 pub(super) struct Call {
     pub(super) number: u32,
     pub(super) call: Arc<ToolCall>,
-    pub(super) verdict: Option<Verdict>,
-    pub(super) progress: Progress,
-    /// How far its request for a permission has come, if it is one.
-    pub(super) asking: Asking,
+    pub(super) verdict: Option<CallVerdict>,
+    pub(super) progress: CallProgress,
+    /// Progress of its request for a permission, if it is one.
+    pub(super) asking: RequestProgress,
     /// The grants of which it has used up a use.
     pub(super) paid: Vec<String>,
     /// The guard hooks that were asked about it, in order.
     pub(super) hooks: Vec<HookAsked>,
-    /// Whether what it brings back is text from outside.
+    /// True if it brings back text from outside.
     pub(super) brings_untrusted: bool,
 }
 
@@ -195,9 +196,9 @@ pub(super) struct HookAsked {
     pub(super) answer: Option<HookAnswer>,
 }
 
-/// What was said to a call.
+/// Answer to a call, by the gate or by the operator.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum CallVerdict {
     Allowed,
     Asked { missing: Vec<String>, reason: String },
     Refused { reason: String, would_allow: Option<String>, layer: Layer },
@@ -205,9 +206,9 @@ pub(super) enum Verdict {
     Denied { note: Option<String> },
 }
 
-/// How far a call has come.
+/// Progress of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum CallProgress {
     /// Not begun, or to be tried again; `attempts` were begun.
     Waiting {
         attempts: u32,
@@ -220,17 +221,17 @@ pub(super) enum Progress {
     Finished,
 }
 
-/// What came of a call.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
+enum CallOutcome {
     Well,
     Failed,
     Cancelled,
     NotMade,
 }
 
-impl Came {
-    /// In a word, for the agent.
+impl CallOutcome {
+    /// Returns it in a word, for the agent.
     const fn as_str(self) -> &'static str {
         match self {
             Self::Well => "ok",
@@ -243,7 +244,7 @@ impl Came {
 
 /// A question that was put.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct PutQuestion {
     pub(super) slot: Slot,
     pub(super) kind: QuestionKind,
     pub(super) default: Choice,
@@ -251,7 +252,7 @@ pub(super) struct Asked {
     pub(super) answer: Option<(Choice, Option<String>)>,
 }
 
-impl State {
+impl SessionState {
     pub(super) fn phase(&self) -> Option<PhaseName> {
         match &self.stand {
             Stand::In { phase, .. } => Some(*phase),
@@ -259,7 +260,7 @@ impl State {
         }
     }
 
-    /// The answer to the question that was put last, if it is of `kind`.
+    /// Returns the answer to the question that was put last, if it is of `kind`.
     pub(super) fn answer(&self, kind: QuestionKind) -> Option<(Choice, Option<&str>)> {
         let asked = self.asked.as_ref().filter(|asked| asked.kind == kind)?;
         asked.answer.as_ref().map(|(choice, text)| (*choice, text.as_deref()))
@@ -371,24 +372,26 @@ impl State {
                 if let Some(call) = self.call_mut(*number) {
                     call.brings_untrusted = *untrusted;
                     call.verdict = Some(match GateAnswer::on_record(*answer, decision) {
-                        GateAnswer::Allow => Verdict::Allowed,
-                        GateAnswer::Refuse => {
-                            Verdict::Refused { reason: reason.clone(), would_allow: would_allow.clone(), layer: *layer }
-                        }
-                        GateAnswer::Ask => Verdict::Asked { missing: missing.clone(), reason: reason.clone() },
+                        GateAnswer::Allow => CallVerdict::Allowed,
+                        GateAnswer::Refuse => CallVerdict::Refused {
+                            reason: reason.clone(),
+                            would_allow: would_allow.clone(),
+                            layer: *layer,
+                        },
+                        GateAnswer::Ask => CallVerdict::Asked { missing: missing.clone(), reason: reason.clone() },
                     });
                 }
             }
             Body::Gate(GateEvent::PermissionRequested { grant_id, call, .. }) => {
-                self.asking(*call, Asking::Asked { grant_id: grant_id.clone() });
+                self.asking(*call, RequestProgress::Asked { grant_id: grant_id.clone() });
             }
             Body::Gate(GateEvent::PermissionGranted { grant_id, scope_granted, operator_note, call, .. }) => {
                 let (grant_id, note) = (grant_id.clone(), operator_note.clone());
-                self.asking(*call, Asking::Granted { grant_id, lasts: *scope_granted, note });
+                self.asking(*call, RequestProgress::Granted { grant_id, lasts: *scope_granted, note });
             }
             Body::Gate(GateEvent::PermissionDenied { grant_id, operator_note, call }) => {
                 let (grant_id, note) = (grant_id.clone(), operator_note.clone());
-                self.asking(*call, Asking::Denied { grant_id, note });
+                self.asking(*call, RequestProgress::Denied { grant_id, note });
                 let denied = self.call_mut(*call).map(|call| same_call(&call.call));
                 self.denied.extend(denied);
             }
@@ -399,7 +402,7 @@ impl State {
             }
             Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => self.revoked(grant_id),
             Body::Ask(AskEvent::Question { slot, question }) => {
-                self.asked = Some(Asked {
+                self.asked = Some(PutQuestion {
                     slot: *slot,
                     kind: question.kind,
                     default: question.default,
@@ -440,15 +443,15 @@ impl State {
             Body::Call(CallEvent::ToolResult { slot, success, .. }) => {
                 // A failure too: it may repeat what a server said.
                 self.brought(slot.number);
-                self.finish(slot.number, if *success { Came::Well } else { Came::Failed })
+                self.finish(slot.number, if *success { CallOutcome::Well } else { CallOutcome::Failed })
             }
             Body::Call(CallEvent::ToolCancelled { slot, .. }) => {
                 self.brought(slot.number);
-                self.finish(slot.number, Came::Cancelled);
+                self.finish(slot.number, CallOutcome::Cancelled);
             }
-            Body::Call(CallEvent::ToolRejected { call, .. }) => self.finish(*call, Came::NotMade),
+            Body::Call(CallEvent::ToolRejected { call, .. }) => self.finish(*call, CallOutcome::NotMade),
             Body::Call(CallEvent::Interrupted { slot, effect }) => self.interrupted(*slot, *effect),
-            // What else has a limit is the run's to count.
+            // Other limits are counted by the run.
             Body::Budget(BudgetEvent::BudgetHalt { metric, .. }) => {
                 self.is_out_of_steps = *metric == LimitMetric::Steps
             }
@@ -528,8 +531,8 @@ impl State {
         }
     }
 
-    /// What an event names had begun, also if the line that said so can't be read: damage that an operator
-    /// accepted. Its key is never used again.
+    /// Takes note that the thing an event names had begun, also if the line that said so can't be read: damage that an
+    /// operator accepted. Its key is never used again.
     fn begun(&mut self, slot: Slot) {
         match slot.what {
             What::Turn => {
@@ -544,9 +547,9 @@ impl State {
             What::Call => {
                 self.calls = self.calls.max(slot.number);
                 if let Some(call) = self.call_mut(slot.number)
-                    && matches!(call.progress, Progress::Waiting { attempts } if attempts < slot.attempt)
+                    && matches!(call.progress, CallProgress::Waiting { attempts } if attempts < slot.attempt)
                 {
-                    call.progress = Progress::InFlight { attempt: slot.attempt, cancelled: false };
+                    call.progress = CallProgress::InFlight { attempt: slot.attempt, cancelled: false };
                 }
             }
             What::Ask => self.questions = self.questions.max(slot.number),
@@ -567,7 +570,7 @@ impl State {
                 turn.waited = false;
             }
             _ => {
-                self.turn = Some(Turn {
+                self.turn = Some(TurnState {
                     number: slot.number,
                     attempt: slot.attempt,
                     in_flight: true,
@@ -605,13 +608,13 @@ impl State {
             number,
             call: Arc::new(call.clone()),
             verdict: None,
-            progress: Progress::Waiting { attempts: 0 },
-            asking: Asking::Not,
+            progress: CallProgress::Waiting { attempts: 0 },
+            asking: RequestProgress::Not,
             paid: Vec::new(),
             hooks: Vec::new(),
             brings_untrusted: false,
         });
-        let taken = Taken {
+        let taken = ReadTurn {
             text: text.to_owned(),
             thinking: thinking.to_owned(),
             is_cut,
@@ -667,20 +670,20 @@ impl State {
         }
     }
 
-    /// The present agent gives no replies as long as the last one that was asked for: at most `most` tokens, or
-    /// half of it, where nobody says.
+    /// Limits the replies of the present agent, which gives none as long as the last one that was asked for: to `most`
+    /// tokens, or to half of the last if the provider doesn't say.
     fn shorten_replies(&mut self, most: Option<u32>) {
         let half = self.asked_output / 2;
         let most = most.filter(|most| *most < self.asked_output).unwrap_or(half).max(1);
         self.reply_limits.insert(self.agent, most);
     }
 
-    /// The longest reply to ask the present agent for, which may have `most` tokens as far as the setup says.
+    /// Returns the longest reply to ask the present agent for, which may have `most` tokens as far as the setup says.
     pub(super) fn reply_max(&self, most: u32) -> u32 {
         self.reply_limits.get(&self.agent).map_or(most, |limit| most.min(*limit))
     }
 
-    /// What failed is tried again as if for the first time.
+    /// Clears the failures, so that the turn is tried again as if for the first time.
     fn forgive(&mut self) {
         self.context.trust();
         if let Some(turn) = &mut self.turn {
@@ -731,8 +734,11 @@ impl State {
         let Some(taken) = self.taken_mut() else { return };
         taken.act = (!acts.is_empty()).then_some(word);
         for call in taken.calls.iter_mut().filter(|call| calls.contains(&call.number)) {
-            call.verdict =
-                Some(if word == OperatorWord::No { Verdict::Denied { note: note.clone() } } else { Verdict::Approved });
+            call.verdict = Some(if word == OperatorWord::No {
+                CallVerdict::Denied { note: note.clone() }
+            } else {
+                CallVerdict::Approved
+            });
         }
         if word != OperatorWord::No {
             let approved = taken.calls.iter().filter(|call| calls.contains(&call.number));
@@ -746,19 +752,19 @@ impl State {
     }
 
     /// Takes note that the agent got an answer to a call. A call that was made tells whether it works.
-    fn finish(&mut self, number: u32, came: Came) {
+    fn finish(&mut self, number: u32, came: CallOutcome) {
         self.messages += 1;
         self.past.came(number, came.as_str());
         let Some(call) = self.call_mut(number) else { return };
-        call.progress = Progress::Finished;
+        call.progress = CallProgress::Finished;
         let call = call.call.clone();
         match came {
-            Came::Well if self.failures.is_empty() => {}
-            Came::Well => {
+            CallOutcome::Well if self.failures.is_empty() => {}
+            CallOutcome::Well => {
                 self.failures.remove(&same_call(&call));
             }
-            Came::Failed => *self.failures.entry(same_call(&call)).or_default() += 1,
-            Came::Cancelled | Came::NotMade => {}
+            CallOutcome::Failed => *self.failures.entry(same_call(&call)).or_default() += 1,
+            CallOutcome::Cancelled | CallOutcome::NotMade => {}
         }
     }
 
@@ -772,8 +778,8 @@ impl State {
             What::Call => {
                 if let Some(call) = self.call_mut(slot.number) {
                     call.progress = match effect {
-                        InterruptedEffect::None => Progress::Waiting { attempts: slot.attempt },
-                        InterruptedEffect::Unknown => Progress::EffectUnknown,
+                        InterruptedEffect::None => CallProgress::Waiting { attempts: slot.attempt },
+                        InterruptedEffect::Unknown => CallProgress::EffectUnknown,
                     };
                 }
             }
@@ -798,8 +804,7 @@ impl State {
         }
     }
 
-    /// A new driver: what was allowed and not begun is judged again, what failed is tried again.
-    /// Nobody was waited for in this time, since nobody drove the run.
+    /// Moves the start of the failures by `time`, in which no process drove the run: it doesn't count as waiting.
     fn be_patient_for(&mut self, time: SignedDuration) {
         if let Some(since) = self.turn.as_mut().and_then(|turn| turn.failing_since.as_mut()) {
             *since = since.saturating_add(time).unwrap_or(*since);
@@ -816,7 +821,7 @@ impl State {
         self.forgive();
     }
 
-    /// From here on this agent takes the turns.
+    /// Has this agent take the turns from here on.
     fn ask_agent(&mut self, agent: u32) {
         if self.agent != agent {
             self.context.change_agent();
@@ -824,29 +829,29 @@ impl State {
         self.agent = agent;
     }
 
-    /// What was allowed and has not begun is judged by what holds now.
+    /// Has calls that were allowed and have not begun judged again by the rights that hold now.
     fn judge_again(&mut self) {
         if let Some(taken) = self.taken_mut() {
             for call in &mut taken.calls {
-                if call.verdict == Some(Verdict::Allowed) && matches!(call.progress, Progress::Waiting { .. }) {
+                if call.verdict == Some(CallVerdict::Allowed) && matches!(call.progress, CallProgress::Waiting { .. }) {
                     call.verdict = None;
                 }
             }
         }
     }
 
-    fn asking(&mut self, number: u32, asking: Asking) {
+    fn asking(&mut self, number: u32, asking: RequestProgress) {
         self.asked = None;
         if let Some(call) = self.call_mut(number) {
             call.asking = asking;
         }
     }
 
-    /// What rests on a grant that was taken back and has not begun is judged again.
+    /// Has calls that rest on a revoked grant and have not begun judged again.
     fn revoked(&mut self, grant_id: &String) {
         for call in self.taken_mut().into_iter().flat_map(|taken| &mut taken.calls) {
-            let is_idle = matches!(call.progress, Progress::Waiting { .. });
-            if call.paid.contains(grant_id) && call.verdict == Some(Verdict::Allowed) && is_idle {
+            let is_idle = matches!(call.progress, CallProgress::Waiting { .. });
+            if call.paid.contains(grant_id) && call.verdict == Some(CallVerdict::Allowed) && is_idle {
                 call.verdict = None;
             }
         }
@@ -861,7 +866,7 @@ impl State {
                 // A wait is not worth an answer: what was to follow it is the operator's to say.
                 self.held |= self.wait.is_some();
                 for call in self.taken_mut().into_iter().flat_map(|taken| &mut taken.calls) {
-                    if let Progress::InFlight { cancelled, .. } = &mut call.progress {
+                    if let CallProgress::InFlight { cancelled, .. } = &mut call.progress {
                         *cancelled = true;
                     }
                 }
@@ -875,11 +880,11 @@ impl State {
         }
     }
 
-    pub(super) fn taken(&self) -> Option<&Taken> {
+    pub(super) fn taken(&self) -> Option<&ReadTurn> {
         self.turn.as_ref().and_then(|turn| turn.taken.as_ref())
     }
 
-    fn taken_mut(&mut self) -> Option<&mut Taken> {
+    fn taken_mut(&mut self) -> Option<&mut ReadTurn> {
         self.turn.as_mut().and_then(|turn| turn.taken.as_mut())
     }
 
@@ -888,24 +893,24 @@ impl State {
     }
 }
 
-/// What makes two calls the same for the retry cap: the tool and its arguments.
+/// Returns the text by which two calls are the same for the retry cap: the tool and its arguments.
 pub(super) fn same_call(call: &ToolCall) -> String {
     format!("{} {}", call.name, call.args)
 }
 
-impl Taken {
-    /// What a detector saw, if it fired.
+impl ReadTurn {
+    /// Returns the finding of a detector, if it fired.
     pub(super) fn payload(&self, detector: &str) -> Option<&Value> {
         self.fired.iter().find(|(name, _)| name == detector).map(|(_, payload)| payload)
     }
 
-    /// The phase that the turn declared last.
+    /// Returns the phase that the turn declared last.
     pub(super) fn declared(&self) -> Option<PhaseName> {
         let last = self.payload("phase_marker")?.get("last")?;
         serde_json::from_value(last.clone()).ok()
     }
 
-    /// The categories that the turn announced without being authorized.
+    /// Returns the categories that the turn announced without being authorized.
     pub(super) fn announced(&self) -> Vec<String> {
         self.payload("destructive").map(detect::announced).unwrap_or_default()
     }

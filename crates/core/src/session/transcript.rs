@@ -1,4 +1,4 @@
-//! What was said in a part, in order: what a request sends and what a reader sees, from the events.
+//! The messages of a part, in order, from the events: what a request sends and a reader sees.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Transcript {
     first: usize,
     calls: u32,
     hasher: blake3::Hasher,
-    /// How many of the messages the hasher has seen: whoever asks for no hash pays for none.
+    /// Number of messages that the hasher has seen: a caller that asks for no hash pays for none.
     hashed: usize,
     is_fenced: bool,
     result_bytes_max: Option<u64>,
@@ -30,19 +30,19 @@ pub struct Transcript {
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
-    /// When it was recorded.
+    /// Time at which it was recorded.
     pub at: Timestamp,
     /// The phase it belongs to, if the session was in one.
     pub phase: Option<PhaseName>,
-    /// Who spoke.
+    /// Speaker of the message.
     pub speaker: Speaker,
-    /// What was said; for a kept result, empty.
+    /// Text of the message; for a kept result, empty.
     pub text: Arc<str>,
-    /// Whether no more is sent of it than its ends.
+    /// True if only its ends are still sent.
     pub is_folded: bool,
 }
 
-/// Who spoke.
+/// Speaker of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Speaker {
     /// The standing orders.
@@ -53,7 +53,7 @@ pub enum Speaker {
     Agent {
         /// The calls that it asks for.
         calls: Vec<ToolCall>,
-        /// What its provider wants to be given back.
+        /// Data that its provider wants to be given back.
         provider_data: Option<Arc<ProviderData>>,
     },
     /// A tool.
@@ -62,48 +62,48 @@ pub enum Speaker {
         call_id: String,
         /// The tool.
         name: String,
-        /// Whether the call failed.
+        /// True if the call failed.
         is_error: bool,
         /// The hash of a content that is kept elsewhere.
         artifact: Option<String>,
-        /// Where the content comes from, if it is data and not our own word.
+        /// Origin of the content, if it is data and not our own word.
         source: Option<String>,
     },
 }
 
 impl Transcript {
-    /// A transcript of which results are sent in a fence ([`fence`]).
+    /// Returns a transcript of which results are sent in a fence ([`fence`]).
     #[must_use]
     pub fn fenced() -> Self {
         Self { is_fenced: true, ..Self::default() }
     }
 
-    /// Whether results are sent in a fence.
+    /// Returns true if results are sent in a fence.
     #[must_use]
     pub fn is_fenced(&self) -> bool {
         self.is_fenced
     }
 
-    /// The same transcript with results of which no more is sent than so many bytes ([`shortened`]); whole ones if
+    /// Returns the same transcript, with no more than so many bytes of a result sent ([`shortened`]); whole results if
     /// absent.
     #[must_use]
     pub fn with_results_up_to(self, bytes_max: Option<u64>) -> Self {
         Self { result_bytes_max: bytes_max, ..self }
     }
 
-    /// How many bytes of a result are sent; all if absent.
+    /// Returns the number of bytes of a result that are sent; all if absent.
     #[must_use]
     pub fn result_bytes_max(&self) -> Option<u64> {
         self.result_bytes_max
     }
 
-    /// The messages.
+    /// Returns the messages.
     #[must_use]
     pub fn messages(&self) -> &[Said] {
         &self.messages
     }
 
-    /// The messages that a request sends, oldest first: the system's, and those that were not left out.
+    /// Returns the messages that a request sends, oldest first: the system's, and those that were not left out.
     pub fn sent(&self) -> impl Iterator<Item = &Said> {
         self.sent_from(0)
     }
@@ -122,14 +122,14 @@ impl Transcript {
         self.rewrites
     }
 
-    /// How many of the agent's turns are left out of a request.
+    /// Returns the number of the agent's turns that are left out of a request.
     #[must_use]
     pub fn turns_left_out(&self) -> usize {
         let is_turn = |said: &&Said| matches!(said.speaker, Speaker::Agent { .. });
         self.messages[..self.first].iter().filter(is_turn).count()
     }
 
-    /// The short hash of what a request sends. A result that is kept elsewhere counts by its own hash.
+    /// Returns the short hash of what a request sends. A result that is kept elsewhere counts by its own hash.
     #[must_use]
     pub fn hash(&mut self) -> String {
         let mut hasher = std::mem::take(&mut self.hasher);
@@ -143,14 +143,14 @@ impl Transcript {
         wire::short(&self.hasher.finalize())
     }
 
-    /// What was hashed is no longer what is sent.
+    /// Drops the hash, as the hashed messages are no longer those that are sent.
     fn hash_anew(&mut self) {
         self.hasher = blake3::Hasher::default();
         self.hashed = 0;
         self.rewrites += 1;
     }
 
-    /// How many calls were asked for so far.
+    /// Returns the number of calls that were asked for so far.
     #[must_use]
     pub fn calls(&self) -> u32 {
         self.calls
@@ -219,7 +219,7 @@ impl Transcript {
         self.messages.push(Said { at, phase: self.phase, speaker, text: text.into(), is_folded: false });
     }
 
-    /// The agent's own name for a call, its tool, and what its result is labelled with, by the call's number.
+    /// Returns the agent's own name for a call, its tool, and the label of its result, by the call's number.
     fn call(&self, number: u32, call_id: String, name: String) -> (String, String, Option<String>) {
         match self.names.iter().rev().find(|(known, ..)| *known == number) {
             Some((_, id, name, source)) => (id.clone(), name.clone(), Some(source.clone())),
@@ -234,10 +234,10 @@ impl Transcript {
 /// The code of a call that could not be made because its arguments were masked.
 pub const MASKED_ARGUMENTS: &str = "MASKED_ARGUMENTS";
 
-/// How much of each end of a folded result is still sent, in characters.
+/// Length of each end of a folded result that is still sent, in characters.
 const FOLDED_END_CHARS: usize = 200;
 
-/// What is sent in place of a result that is folded: how long it was, and its two ends.
+/// Returns the text that is sent in place of a folded result: how long it was, and its two ends.
 #[must_use]
 pub fn folded(content: &str) -> String {
     let head = content.char_indices().nth(FOLDED_END_CHARS).map_or(content.len(), |(cut, _)| cut);
@@ -260,9 +260,9 @@ pub const RESULT_BYTES_MAX_DEFAULT: u64 = 50 * 1024;
 /// The length of what [`shortened`] says, at most.
 pub(super) const SHORTENED_NOTE_BYTES: u64 = 400;
 
-/// What is sent of a result of `tool` that has more than `bytes_max` bytes: its beginning and its end, each at most half
-/// of that and of whole lines where that costs little, and between them how much is left out and how to get at it.
-/// `None` for a result that is not longer.
+/// Returns the part of a result of `tool` that is sent if it has more than `bytes_max` bytes: its beginning and its
+/// end, each at most half of that and of whole lines if that costs little, and between them how much is left out and
+/// how to get at it. `None` for a result that is not longer.
 #[must_use]
 pub fn shortened(tool: &str, content: &str, bytes_max: u64) -> Option<String> {
     let half = usize::try_from(bytes_max / 2).unwrap_or(usize::MAX);

@@ -1,7 +1,7 @@
 //! The text that explains the decision about one call.
 
 use crate::gate::Finding;
-use crate::session::explain::{Authority, Explanation, Judgement};
+use crate::session::explain::{CallAuthority, Explanation, Judgement};
 use crate::words::visible::visible_line;
 use crate::words::{Category, GateAnswer};
 
@@ -87,7 +87,7 @@ fn found(finding: &Finding) -> String {
     text
 }
 
-fn authority(authority: &Authority) -> String {
+fn authority(authority: &CallAuthority) -> String {
     let list = |categories: &[Category]| match categories {
         [] => "nothing".to_owned(),
         some => some.iter().map(|category| visible_line(category.as_str()).into_owned()).collect::<Vec<_>>().join(", "),

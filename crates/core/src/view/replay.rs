@@ -13,7 +13,7 @@ use crate::trace::EventKind;
 use serde::Serialize;
 
 use super::peer_session::{PeerMessage, PeerSession};
-use crate::detect::Reading;
+use crate::detect::TurnReading;
 use crate::trace::read::Trace;
 use crate::words::visible::visible_line;
 
@@ -26,9 +26,9 @@ pub struct Fired {
     pub blocker_reason: Option<String>,
 }
 
-/// The findings of today's detectors, from one reading of all of them.
-impl From<&Reading> for Fired {
-    fn from(reading: &Reading) -> Self {
+/// What today's detectors see, as one reading of all of them has it.
+impl From<&TurnReading> for Fired {
+    fn from(reading: &TurnReading) -> Self {
         let detectors = reading.fired().map(|(detector, _)| detector.name()).collect();
         Self { detectors, blocker_reason: reading.blocker.reason.clone() }
     }

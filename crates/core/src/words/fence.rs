@@ -6,12 +6,12 @@
 
 /// The shortest fence: one more than what people write.
 const LENGTH_MIN: usize = 4;
-/// The longest run of backticks that is sent as it is. Whoever writes more wants a fence of the same length.
+/// The longest run of backticks that is sent as it is. A longer one would need a fence of the same length.
 const RUN_MAX: usize = 40;
-/// How much of a source is named, in characters.
+/// Longest part of a source that is named, in characters.
 const SOURCE_CHARS_MAX: usize = 120;
 
-/// `content` between fences, below a line that says where it comes from and what it is not.
+/// Returns `content` between fences, below a line that says where it comes from and what it is not.
 ///
 /// Runs of more than 40 backticks are broken by a space after each 40, so that a fence has a bound.
 #[must_use]
@@ -27,7 +27,7 @@ pub fn fenced(source: &str, content: &str) -> String {
     )
 }
 
-/// What a fence is labelled with: the tool, the number of the call, and what it was about.
+/// Returns the label of a fence: the tool, the number of the call, and the subject of the call.
 #[must_use]
 pub(crate) fn source(tool: &str, number: u32, args: &serde_json::Value) -> String {
     let about = ["url", "path", "cmd"].into_iter().find_map(|name| args.get(name)?.as_str());
@@ -55,7 +55,7 @@ fn broken(content: &str) -> String {
     text
 }
 
-/// A source as a part of a sentence: on one line, without backticks, shortened.
+/// Returns a source as a part of a sentence: on one line, without backticks, shortened.
 fn one_line(source: &str) -> String {
     let plain = |c: char| if c.is_whitespace() || c.is_control() || c == '`' { ' ' } else { c };
     let line: String = source.chars().map(plain).collect();
@@ -90,7 +90,8 @@ mod tests {
         assert!(fenced(&"x".repeat(10_000), "").len() < 400);
     }
 
-    /// What is inside a fence by markdown's own rule: after the opening line, up to the first line that closes it.
+    /// Returns the text inside a fence by markdown's own rule: after the opening line, up to the first line that closes
+    /// it.
     fn inside(text: &str) -> &str {
         let (_, rest) = text.split_once('\n').expect("a label");
         let (opening, rest) = rest.split_once('\n').expect("a fence");

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Where in a run something belongs: segments with `/` between them; the root is empty.
+/// Place of something in a run: segments with `/` between them; the root is empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Part(Option<Arc<str>>);
 
 impl Part {
-    /// The run itself.
+    /// Returns the run itself.
     #[must_use]
     pub fn root() -> Self {
         Self::default()
@@ -22,13 +22,13 @@ impl Part {
         Self((!text.is_empty()).then(|| text.into()))
     }
 
-    /// Whether this is the run itself.
+    /// Returns true if this is the run itself.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The part that this one calls `segment`.
+    /// Returns the part that this one calls `segment`.
     #[must_use]
     pub fn child(&self, segment: &str) -> Self {
         match &self.0 {
@@ -37,14 +37,14 @@ impl Part {
         }
     }
 
-    /// What is left of this part below `segment`, if it lies there.
+    /// Returns the rest of this part below `segment`, if it lies there.
     #[must_use]
     pub fn below(&self, segment: &str) -> Option<Self> {
         let rest = self.as_str().strip_prefix(segment)?;
         if rest.is_empty() { Some(Self::root()) } else { rest.strip_prefix('/').map(Self::from_checked) }
     }
 
-    /// Whether this part is `other` or lies under it.
+    /// Returns true if this part is `other` or lies under it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         let rest = self.as_str().strip_prefix(other.as_str());
@@ -84,7 +84,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// What kind of thing is asked for.
+/// Kind of thing that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum What {
     /// A turn of the agent.
@@ -120,16 +120,16 @@ impl What {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Slot {
-    /// What.
+    /// Kind of thing.
     pub what: What,
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub number: u32,
-    /// Which attempt, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
 }
 
 impl Slot {
-    /// The first attempt at the `number`th `what`.
+    /// Returns the first attempt at the `number`th `what`.
     #[must_use]
     pub const fn first(what: What, number: u32) -> Self {
         Self { what, number, attempt: 1 }
@@ -142,7 +142,7 @@ impl fmt::Display for Slot {
     }
 }
 
-/// Why a slot was not taken.
+/// Error for a text that is no slot.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{given}` is not a slot: it has the form `call/3.1`")]
 pub struct BadSlot {
@@ -181,9 +181,9 @@ impl From<Slot> for String {
 /// The name of one thing that is asked for, unique within its run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// Where.
+    /// Part that it belongs to.
     pub part: Part,
-    /// What.
+    /// Slot within the part.
     pub slot: Slot,
 }
 

@@ -1,10 +1,10 @@
-//! How far a session goes on its own.
+//! The mode of a session: how far it goes on its own.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How far a session goes on its own. Phase 3 asks in either.
+/// Mode of a session: how far it goes on its own. Phase 3 asks in either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {

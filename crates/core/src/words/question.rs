@@ -7,20 +7,20 @@ use crate::words::{Amendment, Mode};
 /// Something that waits for the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// What it is about.
+    /// Kind of the question.
     pub kind: QuestionKind,
-    /// What is asked, in whole sentences, for a person.
+    /// The question itself, in whole sentences, for a person.
     pub text: String,
-    /// What may be chosen, and what each would change.
+    /// Possible choices, each with its effect.
     pub options: Vec<Offer>,
-    /// What is taken when the deadline passes.
+    /// Choice that is taken when the deadline passes.
     pub default: Choice,
-    /// How long it stands, in milliseconds; absent if for ever.
+    /// Time for which it stands, in milliseconds; absent if for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
 }
 
-/// What a question is about.
+/// Subject of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
@@ -30,7 +30,7 @@ pub enum QuestionKind {
     Step,
     /// May this be done? Phase 3.
     Destructive,
-    /// What should the agent know to go on? Phase 2.
+    /// Asks for the knowledge that the agent needs to go on. Phase 2.
     Blocker,
     /// A limit was reached: more?
     Limit,
@@ -64,7 +64,7 @@ impl QuestionKind {
         Self::Disagreement,
     ];
 
-    /// The kind of this name.
+    /// Returns the kind of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
@@ -90,7 +90,7 @@ impl QuestionKind {
 }
 
 impl Question {
-    /// The same, to be answered within so many milliseconds, if silence can be an answer to it at all.
+    /// Returns the same question with a deadline of so many milliseconds, if silence can be an answer to it at all.
     #[must_use]
     pub fn within(mut self, length_ms: Option<u64>) -> Self {
         if self.kind.may_pass() {
@@ -101,7 +101,8 @@ impl Question {
 }
 
 impl QuestionKind {
-    /// Whether its default says something: what is asked for more of something, or to mend something, waits.
+    /// Returns true if its default may be taken. A question that asks for more of something, or to mend something,
+    /// waits for its answer.
     #[must_use]
     pub const fn may_pass(self) -> bool {
         match self {
@@ -123,21 +124,21 @@ impl QuestionKind {
 pub struct Offer {
     /// The choice.
     pub choice: Choice,
-    /// What is typed for it.
+    /// Text that is typed for it.
     pub reply: String,
-    /// What it would change.
+    /// Effect of the choice.
     pub changes: String,
 }
 
 impl Offer {
-    /// The offer of `choice`, typed as `reply`.
+    /// Returns the offer of `choice`, typed as `reply`.
     #[must_use]
     pub fn new(choice: Choice, reply: &str, changes: &str) -> Self {
         Self { choice, reply: reply.to_owned(), changes: changes.to_owned() }
     }
 }
 
-/// What an operator may choose, over all kinds of questions.
+/// Choices of an operator, over all kinds of questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
@@ -203,13 +204,13 @@ impl Choice {
     }
 }
 
-/// What an operator says without being asked.
+/// Message of an operator that answers no question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
     /// Cancel what is in flight; the session goes on.
     Cancel,
-    /// Stand still; somebody will take the run over later.
+    /// Stand still; the run is resumed later.
     Interrupt,
     /// Stop the run for good.
     Stop,
@@ -222,7 +223,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// It in a line, for a person.
+    /// Describes the message in a line, for a person.
     #[must_use]
     pub fn said(&self) -> String {
         match self {

@@ -1,5 +1,5 @@
-//! What a session does about agents that fail, windows that fill and limits that are reached, under the
-//! simulator: killed anywhere, with the same end.
+//! Tests sessions under the simulator with agents that fail, windows that fill and limits that are reached: killed
+//! anywhere, with the same end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,12 +61,12 @@ fn run(setup: &Setup, world: &World) -> Ended {
     simulate(&|| alone(&setup), world, &Plan::default()).expect("no rule is broken")
 }
 
-/// How many events of a type there are.
+/// Returns the number of events of a type.
 fn count(ended: &Ended, named: &str) -> usize {
     ended.journal.iter().filter(|event| kind(&event.body) == named).count()
 }
 
-/// The agents that were asked, in order.
+/// Returns the agents that were asked, in order.
 fn asked(ended: &Ended) -> Vec<u32> {
     let agent = |body: &Body| match body {
         Body::Turn(TurnEvent::AgentRequest { agent, .. }) => Some(*agent),
@@ -99,7 +99,7 @@ fn a_failed_turn_is_asked_for_again_after_a_wait_that_grows() {
 /// The kinds of failure that are waited for.
 const WAITED_FOR: [FailureKind; 3] = [FailureKind::Busy, FailureKind::Transient, FailureKind::Unreached];
 
-/// How long all waits of a run took, in milliseconds.
+/// Returns the length of all waits of a run, in milliseconds.
 fn waited_ms(ended: &Ended) -> u64 {
     let waits = ended.journal.iter().filter_map(|event| match event.body {
         Body::Ask(AskEvent::Timer { length_ms, .. }) => Some(length_ms),
@@ -246,7 +246,7 @@ fn an_agent_whose_reply_was_cut_is_told_so() {
     assert_eq!(messages.count(), 1);
 }
 
-/// A script that reads much, step after step.
+/// Returns a script that reads much, step after step.
 fn reading(steps: usize, bytes: usize) -> Vec<Said> {
     let read =
         |step: usize| Said::calls("reading on", vec![call(&step.to_string(), "read_file", json!({ "path": "long" }))]);
@@ -263,7 +263,7 @@ fn windowed(window: u64) -> Setup {
     Setup { agents: vec![first], ..setup() }
 }
 
-/// Whether every request was within `window`, and no call parted from its result.
+/// Checks that every request was within `window`, and that no call was parted from its result.
 #[track_caller]
 fn check_requests(ended: &Ended, window: u64) {
     let mut transcript = Transcript::default();
@@ -354,7 +354,7 @@ fn a_window_that_nobody_knows_is_found_out_by_the_refusal() {
     assert_eq!(count(&ended, "timer"), 0, "a shorter request is no second attempt at the same one");
 }
 
-/// The requests for the turn of this number: their tokens, and the longest reply.
+/// Returns the requests for the turn of this number: their tokens, and the longest reply.
 fn requests_for(run: &Ended, number: u32) -> Vec<(u64, u32)> {
     let asked = run.journal.iter().filter_map(|event| match event.body {
         Body::Turn(TurnEvent::AgentRequest { input_tokens, output_max, slot, .. }) if slot.number == number => {

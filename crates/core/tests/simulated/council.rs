@@ -115,7 +115,7 @@ fn setup(budget: Budget) -> Arc<Setup> {
     })
 }
 
-/// A world in which each voter says the same, and the operator gives the same answer every time.
+/// Returns a world in which each voter says the same, and the operator gives the same answer every time.
 fn world(voters: usize, script: &[Said], answers: &[(&'static str, &str)]) -> World {
     World {
         scripts: (1..=voters).map(|voter| (format!("council/{voter}"), script.to_vec())).collect(),
@@ -125,7 +125,7 @@ fn world(voters: usize, script: &[Said], answers: &[(&'static str, &str)]) -> Wo
     }
 }
 
-/// A summary, some steps, the end and the report: `steps` and three more turns.
+/// Returns a summary, some steps, the end and the report: `steps` and three more turns.
 fn talk(steps: usize) -> Vec<Said> {
     let mut script = vec![Said::text(SUMMARY)];
     script.extend((0..steps).map(|step| Said::text(&format!("step {step}"))));

@@ -100,7 +100,7 @@ fn run(setup: &CrewSetup, world: &World) -> Ended {
     simulate(&|| make(&setup), world, &Plan::default()).expect("no rule is broken")
 }
 
-/// The states that the crew went through.
+/// Returns the states that the crew went through.
 fn states(ended: &Ended) -> Vec<CrewState> {
     let state = |body: &Body| {
         if let Body::Crew(CrewEvent::CoordinatorState { state, .. }) = body { Some(*state) } else { None }
@@ -108,7 +108,7 @@ fn states(ended: &Ended) -> Vec<CrewState> {
     ended.journal.iter().filter_map(|event| state(&event.body)).collect()
 }
 
-/// What agents were told, by part.
+/// Returns the messages to the agent of a part, of one kind.
 fn told(ended: &Ended, part: &str, kind: MessageKind) -> Vec<String> {
     let text = |body: &Body| match body {
         Body::Turn(TurnEvent::Message { kind: other, text, .. }) if *other == kind => Some(text.clone()),
@@ -312,7 +312,7 @@ fn a_judge_sees_its_own_last_verdict_on_another_attempt() {
     assert!(reviewer.contains("earlier attempts named as changed") && reviewer.contains("\na.txt\n"), "{reviewer}");
 }
 
-/// A crew whose brief declares a check, and whose agents may run commands.
+/// Returns a crew whose brief declares a check, and whose agents may run commands.
 fn checked(authorized: &[&str]) -> CrewSetup {
     let mut setup = setup(&TEAM);
     setup.checks = Checks::new(vec!["cargo test".to_owned()]);
@@ -671,7 +671,7 @@ fn a_role_has_a_limit_of_its_own_over_all_its_sessions() {
     assert_eq!(run(&limited, &world).outcome, Some(Outcome::Completed));
 }
 
-/// A crew of a run with a learned profile that has limits for two roles.
+/// Returns a crew of a run with a learned profile that has limits for two roles.
 fn learned(mut setup: CrewSetup) -> CrewSetup {
     let budget = |calls, tokens| Budget { max_tool_calls: Some(calls), max_tokens: tokens, ..Budget::default() };
     let roles = [(Role::Executor.into(), budget(1, None)), (Role::Reviewer.into(), budget(5, Some(10)))];
@@ -681,7 +681,7 @@ fn learned(mut setup: CrewSetup) -> CrewSetup {
     setup
 }
 
-/// What was said of the budget of phase 1 of a part.
+/// Returns the recorded budget of phase 1 of a part.
 fn consulted(ended: &Ended, part: &str) -> Option<(u64, u64, LimitSource)> {
     let here = ended.journal.iter().filter(|event| event.part.as_str() == format!("crew/{part}"));
     let mut said = here.filter_map(|event| match &event.body {
@@ -768,7 +768,7 @@ fn name(text: &str) -> RoleName {
     text.parse().expect("a name")
 }
 
-/// A crew in which `migrator` works and `security` judges beside the reviewer.
+/// Returns a crew in which `migrator` works and `security` judges beside the reviewer.
 fn with_custom(setup: CrewSetup) -> CrewSetup {
     let custom_roles = CustomRoles::from([
         (name("migrator"), defined(Role::Executor, None)),
@@ -894,7 +894,7 @@ fn a_role_is_warned_before_its_own_limit_and_the_run_before_its() {
     assert!(told.iter().any(|(_, whose, _, limit)| (whose, *limit) == (&None, 8)), "{told:?}");
 }
 
-/// What the operator was warned of in plans: sub-task, category and word.
+/// Returns the scope warnings about plans: sub-task, category and word.
 fn scope_warned(ended: &Ended) -> Vec<(String, String, String)> {
     let warning = |body: &Body| match body {
         Body::Crew(CrewEvent::ScopeWarning { subtask, category, word }) => {
@@ -977,7 +977,7 @@ fn killed_anywhere_judges_run_their_checks_and_a_disagreement_is_followed_once()
     holds_when_killed_anywhere(&crew, &world(scripts, &[("disagreement", &["pass"])]));
 }
 
-/// A crew that is killed at any tick goes through the same states and leaves the same files.
+/// Checks that a crew killed at any tick goes through the same states and leaves the same files.
 #[track_caller]
 fn holds_when_killed_anywhere(crew: &CrewSetup, world: &World) {
     let setup = Arc::new(crew.clone());
@@ -992,7 +992,7 @@ fn holds_when_killed_anywhere(crew: &CrewSetup, world: &World) {
     }
 }
 
-/// One reply of a role, picked by a number.
+/// Returns one reply of a role, picked by a number.
 fn picked(role: &str, id: &str, pick: u8) -> Vec<Said> {
     let good = match role {
         "planner" => plan(&["a", "b"]),

@@ -92,7 +92,7 @@ fn of_kind(ended: &Ended, wanted: &str) -> Vec<Body> {
     ended.journal.iter().filter(|event| kind(&event.body) == wanted).map(|event| event.body.clone()).collect()
 }
 
-/// What the agent got as answers to its requests.
+/// Returns the answers to the agent's requests.
 fn answers(ended: &Ended) -> Vec<Value> {
     let answered = |event: &Event| match &event.body {
         Body::Call(CallEvent::ToolRejected { rejection: Rejection::Answered, content, .. }) => {

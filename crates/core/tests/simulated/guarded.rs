@@ -1,5 +1,5 @@
-//! What a session does about text from outside, guard hooks, and a tree that changed outside the scope: under the
-//! simulator, killed anywhere.
+//! Tests sessions under the simulator with text from outside, guard hooks, and a tree that changed outside the scope:
+//! killed anywhere.
 
 use adjutant_core::words::{Category, GateAnswer, HookFault, OperatorWord, Outcome, QuestionKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,7 @@ fn delete() -> ToolCall {
     call("d", "apply_patch", json!({"diff": "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"}))
 }
 
-/// The gate's words, in order: the tool, the answer, the layer, and the text from outside that came before.
+/// Returns the gate's answers, in order: the tool, the answer, the layer, and the text from outside that came before.
 fn checks(ended: &Ended) -> Vec<(String, String, String, Vec<String>)> {
     let check = |event: &Event| match &event.body {
         Body::Gate(GateEvent::AuthCheckFired { tool, answer, layer, after_untrusted, .. }) => {
@@ -212,8 +212,8 @@ fn hook(tools: &[&str]) -> GuardHook {
     }
 }
 
-/// A write that the brief authorizes or not, with hooks that write this; what the gate said, by which layer, and
-/// whether the write happened. The operator says yes to whatever is asked.
+/// Runs a write that the brief authorizes or not, with hooks that write this. Returns the gate's answer, its layer, and
+/// if the write happened. The operator says yes to every question.
 fn guarded(authorized: &[&str], hooks: &[&str]) -> (String, String, bool) {
     let setup = Setup { hooks: hooks.iter().map(|_| hook(&[])).collect(), ..setup(authorized) };
     let write = call("w", "write_file", json!({"path": "a", "content": "b"}));
@@ -377,18 +377,18 @@ fn fail_closed_clock_jumps() {
     assert!(matches!(&entry.body, Body::Gate(GateEvent::AuthPrompt { response: OperatorWord::No, .. })), "{entry:?}");
 }
 
-/// A session whose brief is about `src`.
+/// Returns a session whose brief is about `src`.
 fn scoped(scope_locked: bool) -> Setup {
     let words = ScopeWords { paths: Some(vec!["src".to_owned()]), ..ScopeWords::default() };
     Setup { scope: Scope::new(&words).placed(&Places::default()), scope_locked, ..setup(&["*"]) }
 }
 
-/// A call that changes or removes a file that no gate sees.
+/// Returns a call that changes or removes a file that no gate sees.
 fn script(path: &str, content: Option<&str>) -> ToolCall {
     call("s", "http_fetch", json!({"url": "https://a.dev/", "script": path, "content": content}))
 }
 
-/// What the looks at the end of a step found, and the questions that were put about it.
+/// Returns the findings of the looks at the end of a step, and the number of questions about them.
 fn looks(ended: &Ended) -> (Vec<Vec<String>>, usize) {
     let seen = ended.journal.iter().filter_map(|event| match &event.body {
         Body::Gate(GateEvent::TreeSeen { look: adjutant_core::words::Look::After, outside, .. }) => {

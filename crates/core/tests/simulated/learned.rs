@@ -1,5 +1,5 @@
-//! What a learned profile does in a session and in a crew, under the simulator: limits that hold, that are asked about,
-//! and that no kill refills.
+//! Tests a learned profile in a session and in a crew, under the simulator: limits that hold, that are asked about, and
+//! that no kill refills.
 
 use adjutant_core::words::{
     Budget, Category, LimitMetric, LimitSource, Metric, Mode, Outcome, PhaseName, QuestionKind,
@@ -43,7 +43,7 @@ fn limits(execute: u64) -> LearnedLimits {
     }
 }
 
-/// A script whose turns call so many tools each: reads if even, writes if odd.
+/// Returns a script whose turns call so many tools each: reads if even, writes if odd.
 fn script(turns: &[usize]) -> Vec<Said> {
     let mut said = vec![Said::text(SUMMARY)];
     for (turn, calls) in turns.iter().enumerate() {
@@ -84,7 +84,7 @@ fn count(ended: &Ended, name: &str) -> usize {
     ended.journal.iter().filter(|event| kind(&event.body) == name).count()
 }
 
-/// What was said of budgets: phase, recommended, active, source.
+/// Returns the recorded budgets: phase, recommended, active, source.
 fn consulted(ended: &Ended) -> Vec<(PhaseName, u64, u64, LimitSource)> {
     let said = |body: &Body| match body {
         Body::Learned(LearnedEvent::LearnedBudgetConsulted { phase, recommended, active, source }) => {
@@ -247,7 +247,7 @@ fn no_kill_anywhere_refills_a_phase_or_loses_its_limit() {
     }
 }
 
-/// At no event were more calls begun in phase 1 than its limit and what was added to it.
+/// Checks that at no event more calls were begun in phase 1 than its limit and what was added to it.
 #[track_caller]
 fn within_limits(ended: &Ended) {
     let (mut calls, mut limit) = (0, None);

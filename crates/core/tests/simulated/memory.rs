@@ -1,4 +1,4 @@
-//! What a session says of its project's memory: once, after the standing orders, by its role.
+//! Tests that a session gives its agent the project's memory: once, after the standing orders, by its role.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn inherited() -> Body {
     Body::Learned(LearnedEvent::MemoryInherited { project: "orchard".to_owned(), records, left_out: 0, contradictions })
 }
 
-/// The messages that a session says before its first turn.
+/// Returns the messages that a session says before its first turn.
 fn said(role: Option<Role>, before: Option<Body>) -> Vec<(MessageKind, String)> {
     let part: Part = "session".parse().expect("a part");
     let mut run = Run::new(Session::new(Arc::new(setup(role)), part.clone()), part);

@@ -266,7 +266,7 @@ fn an_interrupted_run_stands_still_and_goes_on_when_taken_over() {
     assert_eq!(ended.outcome, Some(Outcome::Completed));
 }
 
-/// The first violation over all kill points and some seeds.
+/// Returns the first violation over all kill points and some seeds.
 fn caught(toy: Option<ToyFault>, driver: Option<DriverFault>, world: &World) -> Option<Violation> {
     (0..4).find_map(|seed| {
         (0..40).find_map(|kill| {

@@ -365,7 +365,7 @@ fn a_turn_that_fails_is_tried_again_and_a_person_is_asked_about_what_will_not_pa
     assert_eq!(ended.outcome, Some(Outcome::Completed));
 }
 
-/// Twelve scripts that between them meet every branch: each is killed everywhere below.
+/// Returns twelve scripts that between them meet every branch: each is killed everywhere below.
 fn scripts() -> Vec<(&'static str, Setup, World)> {
     let go: &[(&'static str, &[&str])] = &[("confirmation", &["go"])];
     let patch = || Said::calls("p", vec![write("p", "src", "fixed")]);
@@ -540,7 +540,7 @@ fn scripts() -> Vec<(&'static str, Setup, World)> {
     ]
 }
 
-/// The hashes of the results that are kept beside the journal, by the number of their call.
+/// Returns the hashes of the results that are kept beside the journal, by the number of their call.
 fn kept(ended: &Ended) -> BTreeMap<u32, &str> {
     let named = ended.journal.iter().filter_map(|event| match &event.body {
         Body::Call(CallEvent::ToolResult { slot, artifact: Some(hash), .. }) => Some((slot.number, hash.as_str())),
@@ -549,7 +549,7 @@ fn kept(ended: &Ended) -> BTreeMap<u32, &str> {
     named.collect()
 }
 
-/// A killed run ends as the whole one did; where a call's effect became unknown, the agent is told so.
+/// Checks that a killed run ends as the whole one did; if a call's effect became unknown, the agent is told so.
 #[track_caller]
 fn ends_the_same(name: &str, plan: &Plan, whole: &Ended, ended: &Ended) {
     assert_eq!(ended.outcome, whole.outcome, "{name} {plan:?}");
@@ -716,7 +716,7 @@ fn replaying_with_a_changed_gate_reports_the_calls_it_affects() {
     assert!(report.drift.iter().all(|drift| drift.today.contains("refuse shell_exec")), "{:?}", report.drift);
 }
 
-/// What an agent may say in a random script.
+/// Generates the turns of an agent for a random script.
 fn any_said() -> impl Strategy<Value = Said> {
     let text = prop_oneof![
         Just(SUMMARY.to_owned()),
@@ -773,8 +773,8 @@ fn any_answers() -> impl Strategy<Value = BTreeMap<&'static str, Vec<String>>> {
         })
 }
 
-/// Whether every call in a journal was one that somebody allowed. Written apart from the gate: it knows
-/// only what each tool needs, what the brief authorizes and what the operator said.
+/// Returns a call in a journal that nothing allowed, if there is one. Written apart from the gate: it knows only what
+/// each tool needs, what the brief authorizes and what the operator said.
 fn unauthorized_call(journal: &[Event], authorized: &[&str]) -> Option<String> {
     let needs = |name: &str| match name {
         "read_file" | "list_dir" | "fails" => None,

@@ -1,4 +1,5 @@
-//! What an operator says to a running session without being asked, or changes in its brief: killed at every tick.
+//! Tests the operator's messages to a running session that answer no question, and amendments of its brief: killed at
+//! every tick.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -54,7 +55,7 @@ fn with_message(authorized: &[&str], mut world: World, at: usize, message: Messa
     whole
 }
 
-/// The place of the first event of this kind.
+/// Returns the place of the first event of this kind.
 fn place(ended: &Ended, is_it: impl Fn(&Body) -> bool) -> usize {
     ended.journal.iter().position(|event| is_it(&event.body)).expect("it is there")
 }

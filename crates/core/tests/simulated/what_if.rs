@@ -1,4 +1,4 @@
-//! What a change would have changed in recorded runs: each kind of difference, and nothing where there is none.
+//! Tests what-if reports on recorded runs: each kind of difference, and nothing where there is none.
 
 use adjutant_core::words::{Category, GateAnswer, Part, PhaseName};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +45,7 @@ fn write(id: &str) -> Said {
     Said::calls("writing", vec![call(id, "write_file", json!({"path": format!("{id}\u{1b}.txt"), "content": "x"}))])
 }
 
-/// The journal of a run whose agent says this in phase 1.
+/// Returns the journal of a run whose agent says this in phase 1.
 fn journal(setup: &Setup, said: &[Said]) -> Vec<Event> {
     let script = [&[Said::text(SUMMARY)], said, &[Said::text(DONE), Said::text("the report")]].concat();
     let world = World {
@@ -85,7 +85,7 @@ fn compared(journal: &[Event], before: &Setup, after: &Setup) -> Report {
     whole.report()
 }
 
-/// How often each kind of difference is there: fired, silent, asked, allowed, refused, beyond limits.
+/// Returns the number of differences of each kind: fired, silent, asked, allowed, refused, beyond limits.
 fn counts(report: &Report) -> [u64; 6] {
     let Report { newly_fired, newly_silent, newly_asked, newly_allowed, newly_refused, beyond_limits, .. } = report;
     [newly_fired, newly_silent, newly_asked, newly_allowed, newly_refused, beyond_limits].map(|tally| tally.count)

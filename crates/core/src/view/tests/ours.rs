@@ -1,8 +1,9 @@
 //! The views over a journal of ours, made by hand of what a session can say.
 
 use crate::words::{
-    CancelledBy, Choice, InterruptedEffect, FailureKind, GateAnswer, Layer, LimitMetric, Message, MessageKind, MessageRole, Mode,
-    Offer, OperatorWord, Outcome, PartKind, PhaseName, Question, QuestionKind, Rejection, Stop, Usage,
+    CancelledBy, Choice, FailureKind, GateAnswer, InterruptedEffect, Layer, LimitMetric, Message, MessageKind,
+    MessageRole, Mode, Offer, OperatorWord, Outcome, PartKind, PhaseName, Question, QuestionKind, Rejection, Stop,
+    Usage,
 };
 use std::collections::BTreeMap;
 

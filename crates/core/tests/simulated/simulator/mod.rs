@@ -5,8 +5,8 @@
 //! the [`Violation`] that was caught. The world survives a kill, the driver does not.
 
 use adjutant_core::words::{
-    Budget, CancelledBy, Category, Choice, InterruptedEffect, FailureKind, Key, Look, Mode, Outcome, Part, Question, QuestionKind,
-    Stop, Usage,
+    Budget, CancelledBy, Category, Choice, FailureKind, InterruptedEffect, Key, Look, Mode, Outcome, Part, Question,
+    QuestionKind, Stop, Usage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const INLINE_BYTES_MAX: usize = 64 * 1024;
 /// The fold of a run that is killed is checked each time its journal has so many events more.
 const CHECKED_EVERY: usize = 16;
 
-/// A session's setup, with nothing authorized and no tools; tests change what they are about.
+/// Returns a session's setup, with nothing authorized and no tools; tests change what they are about.
 pub fn setup() -> Setup {
     Setup {
         standing_orders: "orders".to_owned(),
@@ -62,7 +62,7 @@ pub fn setup() -> Setup {
     }
 }
 
-/// A tool that needs one category.
+/// Returns a tool that needs one category.
 pub fn tool(name: &str, category: &str, effect: ToolEffect) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
@@ -73,13 +73,13 @@ pub fn tool(name: &str, category: &str, effect: ToolEffect) -> ToolSpec {
     }
 }
 
-/// A run of one session.
+/// Returns a run of one session.
 pub fn alone(setup: &Arc<Setup>) -> Run<Session> {
     let part = Part::root().child("session");
     Run::new(Session::new(setup.clone(), part.clone()), part)
 }
 
-/// What an agent says when its turn comes.
+/// Turn of a scripted agent.
 #[derive(Debug, Clone)]
 pub enum Said {
     /// Text and calls.
@@ -100,7 +100,7 @@ impl Said {
     }
 }
 
-/// A call for a script.
+/// Returns a call for a script.
 pub fn call(id: &str, name: &str, args: Value) -> ToolCall {
     ToolCall {
         call_id: id.to_owned(),
@@ -115,9 +115,9 @@ pub fn call(id: &str, name: &str, args: Value) -> ToolCall {
 /// Everything outside: survives the death of a driver.
 #[derive(Debug, Clone, Default)]
 pub struct World {
-    /// What each part's agent says, by the number of turns it has taken.
+    /// Turns of each part's agent, by the number of turns it has taken.
     pub scripts: BTreeMap<String, Vec<Said>>,
-    /// What the operator types, by kind of question, in order.
+    /// Replies of the operator, by kind of question, in order.
     pub answers: BTreeMap<&'static str, Vec<String>>,
     /// The tools that merely read.
     pub reads: BTreeSet<&'static str>,
@@ -129,13 +129,13 @@ pub struct World {
     pub effects: Vec<(Key, String)>,
     /// The contents too large for the journal, by hash: kept before a result names it.
     pub artifacts: BTreeMap<String, String>,
-    /// What tools return, by name, where it is not what the fakes make up.
+    /// Results of tools, by name, if they differ from the fakes' own.
     pub results: BTreeMap<&'static str, String>,
-    /// How the files were when they were looked at before the first call.
+    /// State of the files in the look before the first call.
     pub tree: Option<BTreeMap<String, String>>,
-    /// Whether that gets lost.
+    /// True if that look gets lost.
     pub forgets_tree: bool,
-    /// What guard hooks write, by their place.
+    /// Output of guard hooks, by their place.
     pub hooks: BTreeMap<u32, String>,
     /// The usage that a provider counts for each reply.
     pub usage: Option<Usage>,
@@ -145,7 +145,7 @@ pub struct World {
     pub messages: Vec<(usize, adjutant_core::words::Message)>,
 }
 
-/// When to kill, and in which order things happen.
+/// Plan of a simulated run: when to kill, and in which order things happen.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// The ticks at which the driver dies: a tick is one append or one effect.
@@ -172,7 +172,7 @@ pub enum DriverFault {
     LosesMessageIds,
 }
 
-/// What the checks caught.
+/// Violation that the checks found.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Violation {
     /// The journal would have held what no journal may hold.
@@ -193,7 +193,7 @@ pub enum Violation {
     Endless,
 }
 
-/// How a simulated run ended.
+/// Result of a simulated run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
     /// Its outcome; `None` if it waits for an operator who says nothing more.
@@ -208,18 +208,18 @@ pub struct Ended {
     pub effects: Vec<(Key, String)>,
     /// The contents too large for the journal, by hash.
     pub artifacts: BTreeMap<String, String>,
-    /// How many ticks it took.
+    /// Number of ticks it took.
     pub ticks: u64,
 }
 
 impl Ended {
-    /// The types of the events, without what a kill adds.
+    /// Returns the types of the events, without what a kill adds.
     pub fn kinds(&self) -> Vec<String> {
         self.journal.iter().map(|event| format!("{}:{}", event.part, kind(&event.body))).collect()
     }
 }
 
-/// The name of an event's type.
+/// Returns the name of an event's type.
 pub fn kind(body: &Body) -> String {
     let value = serde_json::to_value(body).expect("a body serializes");
     match value {
@@ -258,7 +258,7 @@ struct Flight {
     aborting: bool,
 }
 
-/// What stops a driver's life: a kill, or a check that failed.
+/// End of a driver's life: a kill, or a check that failed.
 enum Stopped {
     Killed,
     Violation(Violation),
@@ -286,7 +286,7 @@ impl<P: Procedure> Simulation<'_, P> {
         }
     }
 
-    /// One driver's life, from folding the journal to the end of the run or its own.
+    /// Runs one driver's life, from folding the journal to the end of the run or its own.
     fn life(&mut self) -> Result<Ended, Stopped> {
         let mut drive = Drive::new((self.make)());
         for event in &self.journal {
@@ -361,7 +361,7 @@ impl<P: Procedure> Simulation<'_, P> {
         self.tick()
     }
 
-    /// When an event comes: a second after the one before, and a wait ends when its length is over.
+    /// Returns the time of an event: a second after the one before. A wait ends when its length is over.
     fn time_of(&self, entry: &Entry) -> Timestamp {
         let next = self.journal.last().map_or(Timestamp::UNIX_EPOCH, |last| last.at + SignedDuration::from_secs(1));
         let Body::Ask(AskEvent::Expired { slot: ended }) = &entry.body else { return next };
@@ -374,7 +374,7 @@ impl<P: Procedure> Simulation<'_, P> {
         begun.map_or(next, |(at, ms)| next.max(at + SignedDuration::from_millis(ms.try_into().expect("a short wait"))))
     }
 
-    /// What a fresh procedure decides after folding the journal is what the living one decides.
+    /// Checks that a fresh procedure decides the same after folding the journal as the living one does.
     fn check_fold(&self, drive: &Drive<P>) -> Result<(), Violation> {
         let mut fresh = (self.make)();
         for event in &self.journal {
@@ -480,7 +480,7 @@ impl<P: Procedure> Simulation<'_, P> {
         vec![FileChange { before: self.world.files.get(&path).cloned(), after: Some(content), path }]
     }
 
-    /// One of the things in flight that can move; questions only if the operator has something to say.
+    /// Returns one of the things in flight that can move; questions only if the operator has something to say.
     fn pick(&mut self, flight: &BTreeMap<Key, Flight>) -> Option<Key> {
         let movable: Vec<&Key> = flight
             .iter()
@@ -602,7 +602,7 @@ impl<P: Procedure> Simulation<'_, P> {
         Ok(())
     }
 
-    /// What the agent of a part says next: decided by how many turns it has taken, as the journal has it.
+    /// Returns the agent's next turn in a part, by the number of turns it has taken in the journal.
     fn said(&self, key: &Key) -> Said {
         let taken = self
             .journal
