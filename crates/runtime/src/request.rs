@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use adjutant_core::session::transcript::{Said, Speaker, Transcript, folded, shortened};
+use adjutant_core::session::transcript::{Speaker, Transcript, TranscriptMessage, folded, shortened};
 use adjutant_core::words::Key;
 use adjutant_core::words::fence::fenced;
 use adjutant_core::words::tool::{ToolCall, ToolSpecs};
@@ -94,7 +94,7 @@ impl Outbox {
 
 /// One message as it is sent; `None` if it is the system's.
 fn outgoing(
-    said: &Said,
+    said: &TranscriptMessage,
     (is_fenced, bytes_max): (bool, Option<u64>),
     agent: &dyn Agent,
     kept: &dyn Fn(&str) -> Option<Vec<u8>>,

@@ -248,7 +248,7 @@ fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
 mod tests {
     use std::sync::Barrier;
 
-    use adjutant_core::memory::Said;
+    use adjutant_core::memory::RecordContent;
     use serde_json::Map;
 
     use super::*;
@@ -262,7 +262,7 @@ mod tests {
     }
 
     fn draft(content: &str) -> Draft {
-        let said = Said::Knowledge { content: content.to_owned() };
+        let said = RecordContent::Knowledge { content: content.to_owned() };
         Draft { said, brief_id: None, supersedes: None, rest: Map::new() }
     }
 
@@ -356,7 +356,8 @@ mod tests {
         let elsewhere = temp.path().join("elsewhere");
         fs::write(&elsewhere, "").expect("written");
         let path = store.path(&project, MemoryCategory::Constraints);
-        let constraint = Draft { said: Said::Constraint { rule: "r".to_owned(), rationale: None }, ..draft("") };
+        let constraint =
+            Draft { said: RecordContent::Constraint { rule: "r".to_owned(), rationale: None }, ..draft("") };
         let append = || store.append(&project, &constraint, Timestamp::UNIX_EPOCH);
 
         std::os::unix::fs::symlink(&elsewhere, &path).expect("a link");

@@ -1,6 +1,6 @@
 //! `adjutant memory`: what projects remember between runs.
 
-use adjutant_core::memory::{Draft, Log, MemoryCategory, Query, Record, RecordId, Said};
+use adjutant_core::memory::{Draft, Log, MemoryCategory, Query, Record, RecordContent, RecordId};
 use adjutant_core::words::id::Slug;
 use adjutant_core::words::visible::{visible_line, visible_text};
 use adjutant_ports::{Memory as _, NotWritten, Written};
@@ -251,15 +251,15 @@ fn add(args: &AddArgs, store: &MemoryStore) -> anyhow::Result<Ending> {
 fn draft(args: &AddArgs) -> anyhow::Result<Draft> {
     let (text, rationale) = (args.text.clone(), args.rationale.clone());
     let said = match (args.category, rationale) {
-        (MemoryCategory::Decisions, Some(rationale)) => Said::Decision { summary: text, rationale },
+        (MemoryCategory::Decisions, Some(rationale)) => RecordContent::Decision { summary: text, rationale },
         (MemoryCategory::Decisions, None) => {
             return Err(Failure::usage("a decision needs a rationale").hint("say why with --rationale").into());
         }
-        (MemoryCategory::Knowledge, None) => Said::Knowledge { content: text },
+        (MemoryCategory::Knowledge, None) => RecordContent::Knowledge { content: text },
         (MemoryCategory::Knowledge, Some(_)) => {
             return Err(Failure::usage("knowledge has no rationale").hint("leave --rationale out").into());
         }
-        (MemoryCategory::Constraints, rationale) => Said::Constraint { rule: text, rationale },
+        (MemoryCategory::Constraints, rationale) => RecordContent::Constraint { rule: text, rationale },
     };
     let draft = Draft { said, brief_id: None, supersedes: args.supersedes.clone(), rest: Map::new() };
     Ok(draft.checked().map_err(|error| Failure::usage(error.to_string()))?)

@@ -91,7 +91,7 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
     }
 }
 
-fn text(run_id: &str, report: &replay::Report, damaged: &[u64]) -> String {
+fn text(run_id: &str, report: &replay::ReplayReport, damaged: &[u64]) -> String {
     let mut text = format!("replayed {run_id}: {} decisions, {} turns\n", report.decisions, report.turns);
     if !damaged.is_empty() {
         let lines: Vec<String> = damaged.iter().map(ToString::to_string).collect();

@@ -17,7 +17,7 @@ use regex::Regex;
 use serde::Serialize;
 
 use super::Sensitivity;
-use super::page::{LineHead, Page};
+use super::page::{HeadOfLine, Page};
 use super::words::{after, after_ws, cut_to_units, is_ws, ws};
 
 /// The longest reason, in UTF-16 units (the peer's rule).
@@ -104,7 +104,7 @@ pub(super) fn read(page: &Page<'_>, sensitivity: Sensitivity) -> Blocker {
 /// Returns the first explicit marker in the order of the rules, and the beginning of its match.
 fn marker(page: &Page<'_>) -> Option<(&'static str, usize)> {
     let lower = page.lower.as_str();
-    let first = |id, is_it: &dyn Fn(&LineHead) -> bool| {
+    let first = |id, is_it: &dyn Fn(&HeadOfLine) -> bool| {
         let head = page.heads.iter().find(|head| is_it(head) && !page.fences.hide_marker(head.word))?;
         Some((id, head.from))
     };

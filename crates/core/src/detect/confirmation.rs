@@ -17,7 +17,7 @@ use regex::Regex;
 use serde::Serialize;
 
 use super::Sensitivity;
-use super::page::{LineHead, Page};
+use super::page::{HeadOfLine, Page};
 use super::words::{after, after_noun, after_ws, ends_word, is_ws, ws};
 
 /// Contents of a turn that is read as a confirmation summary.
@@ -95,7 +95,7 @@ pub(super) fn read(page: &Page<'_>, sensitivity: Sensitivity) -> Confirmation {
     Confirmation { found, sections, asked_for_mode }
 }
 
-fn is_marker(lower: &str, head: &LineHead) -> bool {
+fn is_marker(lower: &str, head: &HeadOfLine) -> bool {
     let summary = || {
         let confirmation = after(lower, head.word, "confirmation")?;
         let at = after_ws(lower, confirmation);
@@ -130,7 +130,7 @@ impl SummarySections {
 }
 
 /// Returns the section that `head` labels, and the offset behind the label's words.
-fn label(lower: &str, head: &LineHead) -> Option<(Label, usize)> {
+fn label(lower: &str, head: &HeadOfLine) -> Option<(Label, usize)> {
     if head.hashes > 4 || head.stars > 2 {
         return None;
     }
@@ -169,7 +169,7 @@ fn open_questions(lower: &str, at: usize) -> Option<usize> {
 
 /// Returns the end of the section whose label ends at `from`: at the next line that is a heading, hashes first.
 fn section_end(page: &Page<'_>, from: usize) -> usize {
-    let is_end = |head: &&LineHead| {
+    let is_end = |head: &&HeadOfLine| {
         let marks = head.line + head.hashes;
         head.is_heading()
             && page.lower[head.line..].starts_with('#')

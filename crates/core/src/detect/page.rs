@@ -14,12 +14,12 @@ pub(super) struct Page<'a> {
     /// The plain text in lower case, byte for byte as long as the plain one: only ASCII is folded.
     pub(super) lower: String,
     pub(super) fences: Fences,
-    pub(super) heads: Vec<LineHead>,
+    pub(super) heads: Vec<HeadOfLine>,
 }
 
 /// First thing in a line that is not blank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LineHead {
+pub(super) struct HeadOfLine {
     /// Beginning of the whitespace before it, no further back than the newline that makes it a head.
     pub(super) from: usize,
     /// Beginning of its line.
@@ -32,7 +32,7 @@ pub(super) struct LineHead {
     pub(super) word: usize,
 }
 
-impl LineHead {
+impl HeadOfLine {
     /// Returns true if it is a heading as the rules mean it: one to four hashes.
     pub(super) fn is_heading(&self) -> bool {
         (1..=4).contains(&self.hashes)
@@ -76,7 +76,7 @@ impl<'a> Page<'a> {
     }
 }
 
-fn heads(lower: &str) -> Vec<LineHead> {
+fn heads(lower: &str) -> Vec<HeadOfLine> {
     let bytes = lower.as_bytes();
     let mut heads = Vec::with_capacity(16);
     let mut line = 0;
@@ -96,10 +96,10 @@ fn heads(lower: &str) -> Vec<LineHead> {
     }
 }
 
-fn head(lower: &str, from: usize, line: usize, at: usize) -> LineHead {
+fn head(lower: &str, from: usize, line: usize, at: usize) -> HeadOfLine {
     let count = |mark: u8| lower.as_bytes()[at..].iter().take_while(|byte| **byte == mark).count();
     let hashes = count(b'#');
     let stars = if hashes == 0 { count(b'*') } else { 0 };
     let word = if hashes > 0 { after_ws(lower, at + hashes) } else { at + stars };
-    LineHead { from, line, hashes, stars, word }
+    HeadOfLine { from, line, hashes, stars, word }
 }

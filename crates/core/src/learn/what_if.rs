@@ -1,7 +1,7 @@
 //! Finds the decisions that a change would have made otherwise in the past: a policy simulator over recorded runs.
 //!
 //! In: the events of one run after another, each with two procedures: one as the run was made, one with the change.
-//! Out: a [`Report`] of the differences between the two. Both decide by today's rules, so that a difference is due to
+//! Out: a [`WhatIfReport`] of the differences between the two. Both decide by today's rules, so that a difference is due to
 //! the change alone; a difference from the record even without the change is drift, and is listed separately. Each
 //! event is applied as it stands to both, because nobody knows how a run would have gone on after another decision.
 //!
@@ -106,7 +106,7 @@ impl Changes {
 
 /// Differences that the changes make.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct WhatIfReport {
     /// Runs of ours that were decided anew.
     pub runs: u64,
     /// Sessions of the peer whose turns were read anew.
@@ -190,7 +190,7 @@ pub struct RuleDrift {
 /// Adds up what differs, a run at a time.
 #[derive(Debug, Clone, Default)]
 pub struct WhatIf {
-    report: Report,
+    report: WhatIfReport,
 }
 
 impl WhatIf {
@@ -255,7 +255,7 @@ impl WhatIf {
 
     /// Returns the differences.
     #[must_use]
-    pub fn report(self) -> Report {
+    pub fn report(self) -> WhatIfReport {
         self.report
     }
 

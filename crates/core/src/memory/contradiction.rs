@@ -237,10 +237,10 @@ mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
 
-    use super::super::record::Said;
+    use super::super::record::RecordContent;
     use super::*;
 
-    fn record(place: usize, said: Said) -> Record {
+    fn record(place: usize, said: RecordContent) -> Record {
         Record {
             id: format!("r{place}").parse().expect("an id"),
             at: Timestamp::from_second(i64::try_from(place).expect("small")).expect("a time"),
@@ -252,8 +252,8 @@ mod tests {
         }
     }
 
-    fn constraint(rule: &str) -> Said {
-        Said::Constraint { rule: rule.to_owned(), rationale: None }
+    fn constraint(rule: &str) -> RecordContent {
+        RecordContent::Constraint { rule: rule.to_owned(), rationale: None }
     }
 
     #[track_caller]
@@ -298,8 +298,8 @@ mod tests {
 
     #[test]
     fn what_was_only_found_out_contradicts_only_what_binds() {
-        let found_out = |content: &str| Said::Knowledge { content: content.to_owned() };
-        let decided = Said::Decision { summary: "Port: 8080".to_owned(), rationale: "r".to_owned() };
+        let found_out = |content: &str| RecordContent::Knowledge { content: content.to_owned() };
+        let decided = RecordContent::Decision { summary: "Port: 8080".to_owned(), rationale: "r".to_owned() };
         let known = [record(1, found_out("Port: 80")), record(2, found_out("Port: 443"))];
         assert_eq!(contradictions(&known), []);
         let [one, other] = known;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::record::{BadRecordId, MemoryCategory, Record, RecordId, Said};
+use super::record::{BadRecordId, MemoryCategory, Record, RecordContent, RecordId};
 use crate::words::tool::content_hash;
 
 /// The longest entry that is written, in bytes of its line: some pages of text. A longer text belongs in a file.
@@ -17,7 +17,7 @@ const OWN_FIELDS: [&str; 5] = ["id", "at", "category", "brief_id", "superseded_b
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
     /// The entry's own fields.
-    pub said: Said,
+    pub said: RecordContent,
     /// The brief in whose run an agent writes it; absent for an operator's own.
     pub brief_id: Option<String>,
     /// The entry of its category that it takes the place of.
@@ -70,7 +70,7 @@ impl Draft {
             object.shift_remove(name);
         }
         let field = |what: String| BadDraft::Field { category, what };
-        let said = Said::take(category, &mut object).map_err(field)?;
+        let said = RecordContent::take(category, &mut object).map_err(field)?;
         let supersedes = match object.shift_remove("supersedes") {
             None | Some(Value::Null) => None,
             Some(Value::String(id)) => Some(id.parse()?),

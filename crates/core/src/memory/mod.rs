@@ -21,5 +21,5 @@ pub use draft::{BadDraft, Draft, ENTRY_BYTES_MAX};
 pub use inherited::{INHERITED_BYTES_MAX, INHERITED_MAX, Inherited};
 pub use log::{Damaged, Log};
 pub use query::{LIMIT_MAX, Query, QueryResult};
-pub use record::{BadRecordId, MemoryCategory, Record, RecordId, Said};
+pub use record::{BadRecordId, MemoryCategory, Record, RecordContent, RecordId};
 pub use render::{View, block};

@@ -136,7 +136,7 @@ fn base36(mut number: u64) -> String {
 
 /// Contents of an entry, by its category.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum RecordContent {
     /// Something was decided.
     Decision {
         /// The decision.
@@ -158,7 +158,7 @@ pub enum Said {
     },
 }
 
-impl Said {
+impl RecordContent {
     /// Returns the category that it belongs to.
     #[must_use]
     pub const fn category(&self) -> MemoryCategory {
@@ -238,7 +238,7 @@ pub struct Record {
     /// Time at which it was written.
     pub at: Timestamp,
     /// The entry's own fields.
-    pub said: Said,
+    pub said: RecordContent,
     /// The brief in whose run an agent wrote it; absent for an operator's own.
     pub brief_id: Option<String>,
     /// The entry of its category that it takes the place of.
@@ -284,7 +284,7 @@ impl TryFrom<Value> for Record {
         let id: RecordId = text("id")?.parse().map_err(|error: BadRecordId| error.to_string())?;
         let at: Timestamp = text("at")?.parse().map_err(|_| "`at` is no time".to_owned())?;
         let category: MemoryCategory = text("category")?.parse().map_err(str::to_owned)?;
-        let said = Said::take(category, &mut object)?;
+        let said = RecordContent::take(category, &mut object)?;
         let brief_id = match object.shift_remove("brief_id") {
             Some(Value::String(brief_id)) => Some(brief_id),
             None | Some(Value::Null) => None,
@@ -392,7 +392,7 @@ mod tests {
             let record = Record {
                 id: RecordId::made(at, "abcdef"),
                 at,
-                said: Said::Decision { summary: format!("{summary}\n\r"), rationale },
+                said: RecordContent::Decision { summary: format!("{summary}\n\r"), rationale },
                 brief_id: None,
                 supersedes: None,
                 superseded_by: None,

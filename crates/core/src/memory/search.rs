@@ -75,14 +75,14 @@ mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
 
-    use super::super::record::Said;
+    use super::super::record::RecordContent;
     use super::*;
 
     fn record(place: i64, content: &str) -> Record {
         Record {
             id: format!("r{place}").parse().expect("an id"),
             at: Timestamp::from_second(place).expect("a time"),
-            said: Said::Knowledge { content: content.to_owned() },
+            said: RecordContent::Knowledge { content: content.to_owned() },
             brief_id: None,
             supersedes: None,
             superseded_by: None,

@@ -34,7 +34,7 @@ pub struct Drift {
 
 /// Result of re-deciding a journal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Report {
+pub struct ReplayReport {
     /// Number of decisions that were compared.
     pub decisions: u64,
     /// Number of turns that were read again.
@@ -49,8 +49,8 @@ pub fn replay<P: Procedure>(
     events: &[Event],
     mut run: Run<P>,
     read: impl Fn(&Event, Spoken<'_>) -> Vec<(String, Value)>,
-) -> Report {
-    let mut report = Report::default();
+) -> ReplayReport {
+    let mut report = ReplayReport::default();
     let mut turn = TurnOnRecord { spoken: Spoken::of("", "", false), fired: Vec::new() };
     for event in events {
         match &event.body {
@@ -90,7 +90,7 @@ struct TurnOnRecord<'a> {
     fired: Vec<(String, Value)>,
 }
 
-fn compare(event: &Event, next: Next, report: &mut Report) {
+fn compare(event: &Event, next: Next, report: &mut ReplayReport) {
     let recorded = Entry { part: event.part.clone(), body: event.body.clone() };
     match next {
         Next::Record(today) if same(&today, &recorded) => {}
@@ -99,7 +99,7 @@ fn compare(event: &Event, next: Next, report: &mut Report) {
     }
 }
 
-fn compare_intent(event: &Event, next: Next, report: &mut Report) {
+fn compare_intent(event: &Event, next: Next, report: &mut ReplayReport) {
     let slot = event.body.intent();
     let wanted = match &next {
         Next::Want(wants) => wants.iter().any(|want| want.key.part == event.part && Some(&want.key.slot) == slot),

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 /// The messages of one part, numbered from 0 in the order in which they were recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
-    messages: Vec<Said>,
+    messages: Vec<TranscriptMessage>,
     phase: Option<PhaseName>,
     /// Of each call: the agent's own name for it, its tool, and what its result is labelled with.
     names: Vec<(u32, String, String, String)>,
@@ -29,7 +29,7 @@ pub struct Transcript {
 
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
+pub struct TranscriptMessage {
     /// Time at which it was recorded.
     pub at: Timestamp,
     /// The phase it belongs to, if the session was in one.
@@ -99,19 +99,20 @@ impl Transcript {
 
     /// Returns the messages.
     #[must_use]
-    pub fn messages(&self) -> &[Said] {
+    pub fn messages(&self) -> &[TranscriptMessage] {
         &self.messages
     }
 
     /// Returns the messages that a request sends, oldest first: the system's, and those that were not left out.
-    pub fn sent(&self) -> impl Iterator<Item = &Said> {
+    pub fn sent(&self) -> impl Iterator<Item = &TranscriptMessage> {
         self.sent_from(0)
     }
 
     /// Returns the messages from number `from` on that a request sends, oldest first.
-    pub fn sent_from(&self, from: usize) -> impl Iterator<Item = &Said> {
+    pub fn sent_from(&self, from: usize) -> impl Iterator<Item = &TranscriptMessage> {
         let first = self.first;
-        let is_sent = move |(index, said): &(usize, &Said)| *index >= first || said.speaker == Speaker::System;
+        let is_sent =
+            move |(index, said): &(usize, &TranscriptMessage)| *index >= first || said.speaker == Speaker::System;
         self.messages.iter().enumerate().skip(from).filter(is_sent).map(|(_, said)| said)
     }
 
@@ -125,7 +126,7 @@ impl Transcript {
     /// Returns the number of the agent's turns that are left out of a request.
     #[must_use]
     pub fn turns_left_out(&self) -> usize {
-        let is_turn = |said: &&Said| matches!(said.speaker, Speaker::Agent { .. });
+        let is_turn = |said: &&TranscriptMessage| matches!(said.speaker, Speaker::Agent { .. });
         self.messages[..self.first].iter().filter(is_turn).count()
     }
 
@@ -216,7 +217,7 @@ impl Transcript {
     }
 
     fn push(&mut self, at: Timestamp, speaker: Speaker, text: String) {
-        self.messages.push(Said { at, phase: self.phase, speaker, text: text.into(), is_folded: false });
+        self.messages.push(TranscriptMessage { at, phase: self.phase, speaker, text: text.into(), is_folded: false });
     }
 
     /// Returns the agent's own name for a call, its tool, and the label of its result, by the call's number.
@@ -292,7 +293,7 @@ pub fn shortened(tool: &str, content: &str, bytes_max: u64) -> Option<String> {
 }
 
 /// Takes a message into a hash, each field with its length, so that no two transcripts read the same.
-fn hash_in(hasher: &mut blake3::Hasher, said: &Said, is_fenced: bool) {
+fn hash_in(hasher: &mut blake3::Hasher, said: &TranscriptMessage, is_fenced: bool) {
     let mut field = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());

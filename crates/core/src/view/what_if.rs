@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::learn::what_if::{Example, Report, Tally};
+use crate::learn::what_if::{Example, Tally, WhatIfReport};
 use crate::words::visible::visible_line;
 
 /// Returns its text. `changes` are shown as they were typed; `judges` is true if they are about the gate; `not_tried`
 /// are those of them that were not tried.
 #[must_use]
-pub fn text(project: &str, changes: &[String], report: &Report, judges: bool, not_tried: &[String]) -> String {
+pub fn text(project: &str, changes: &[String], report: &WhatIfReport, judges: bool, not_tried: &[String]) -> String {
     let mut text = format!("What if, in the past of {}:\n", visible_line(project));
     for change in changes {
         let _ = writeln!(text, "  {}", visible_line(change));
     }
-    let Report { runs, peer_sessions, turns, calls, .. } = report;
+    let WhatIfReport { runs, peer_sessions, turns, calls, .. } = report;
     let _ = writeln!(text, "\nDecided anew: {}, {turns} turns, {calls} judgements of the gate", many(*runs, "run"));
     if *peer_sessions > 0 {
         let sessions = many(*peer_sessions, "session");

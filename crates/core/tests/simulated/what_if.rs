@@ -7,7 +7,7 @@ use std::sync::Arc;
 use adjutant_core::detect::{Detector, Sensitivities, Sensitivity};
 use adjutant_core::gate::grant_line::Kept;
 use adjutant_core::learn::applying::Taken;
-use adjutant_core::learn::what_if::{Changes, Report, Tally, WhatIf};
+use adjutant_core::learn::what_if::{Changes, Tally, WhatIf, WhatIfReport};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::session::{LearnedLimits, Session, Setup};
 use adjutant_core::trace::{
@@ -79,15 +79,16 @@ fn journal(setup: &Setup, said: &[Said]) -> Vec<Event> {
     std::iter::once(begun).chain(ended.journal).collect()
 }
 
-fn compared(journal: &[Event], before: &Setup, after: &Setup) -> Report {
+fn compared(journal: &[Event], before: &Setup, after: &Setup) -> WhatIfReport {
     let mut whole = WhatIf::default();
     whole.run("2026-01-02-A", journal, work(before), work(after), &[]);
     whole.report()
 }
 
 /// Returns the number of differences of each kind: fired, silent, asked, allowed, refused, beyond limits.
-fn counts(report: &Report) -> [u64; 6] {
-    let Report { newly_fired, newly_silent, newly_asked, newly_allowed, newly_refused, beyond_limits, .. } = report;
+fn counts(report: &WhatIfReport) -> [u64; 6] {
+    let WhatIfReport { newly_fired, newly_silent, newly_asked, newly_allowed, newly_refused, beyond_limits, .. } =
+        report;
     [newly_fired, newly_silent, newly_asked, newly_allowed, newly_refused, beyond_limits].map(|tally| tally.count)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::detect::{Detector, Sensitivity};
 use adjutant_core::gate::grant_line::Kept;
-use adjutant_core::learn::what_if::{Changes, Report, WhatIf};
+use adjutant_core::learn::what_if::{Changes, WhatIf, WhatIfReport};
 use adjutant_core::learn::{applying, sorted_json};
 use adjutant_core::view::{peer_session, replay, what_if};
 use adjutant_core::words::Category;
@@ -35,7 +35,7 @@ struct WhatIfAnswer<'a> {
     /// Runs that could not be read.
     unreadable: &'a [String],
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a WhatIfReport,
 }
 
 /// Decides the runs of a project anew.
