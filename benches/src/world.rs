@@ -110,19 +110,19 @@ impl Tools for Still {
         adjutant_tools::catalog()
     }
 
-    fn prepare(&self, _: &ToolCall) -> Prepared {
-        Prepared {
+    fn prepare<'a>(&'a self, _: &'a ToolCall) -> Pending<'a, Prepared> {
+        Box::pin(std::future::ready(Prepared {
             changes: vec![FileChange { path: "price.rs".to_owned(), before: None, after: None }],
             ..Prepared::default()
-        }
+        }))
     }
 
     fn call<'a>(&'a self, _: &'a ToolCall, _: &'a Prepared, _: CancellationToken) -> Pending<'a, ToolOutput> {
         Box::pin(async { ToolOutput::worked(OUTPUT) })
     }
 
-    fn settle(&self, _: &[FileChange]) -> Settled {
-        Settled::NotMade
+    fn settle<'a>(&'a self, _: &'a [FileChange]) -> Pending<'a, Settled> {
+        Box::pin(std::future::ready(Settled::NotMade))
     }
 }
 

@@ -14,8 +14,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("agents", &["core", "ports", "host"]),
     ("tools", &["core", "ports", "host"]),
     ("forge", &["core", "ports", "host"]),
-    // Its tests speak with a model provider on loopback.
-    ("runtime", &["core", "ports", "host", "store", "agents", "tools", "forge", "loopback"]),
+    // Its tests speak with a model provider on loopback, and simulate the driver.
+    ("runtime", &["core", "ports", "host", "store", "agents", "tools", "forge", "loopback", "simulation"]),
     ("serve", &["core", "ports", "host", "store", "agents", "tools", "forge", "runtime"]),
     // Its tests speak with model providers on loopback.
     ("cli", &["core", "ports", "host", "store", "agents", "tools", "forge", "runtime", "serve", "loopback"]),
@@ -102,12 +102,13 @@ fn dependencies_between_our_crates_point_one_way() {
 /// The members beside `crates/`: who works on the project needs its program, not its crates, and only the
 /// benchmarks measure crates from within, and only fuzzing calls readers directly. Beside them the differential
 /// fuzzing needs the sandbox, in which it runs what was read. The providers on loopback know nothing of us: they keep
-/// other people's rules.
+/// other people's rules. The simulation has fakes of all ports, and nothing that does something.
 const BESIDE_MAY_NAME: &[(&str, &[&str])] = &[
     ("xtask", &[]),
     ("fuzz", &["core"]),
     ("fuzz/differential", &["core", "host"]),
     ("tests/loopback", &[]),
+    ("tests/simulation", &["core", "ports", "runtime"]),
     ("benches", &["core", "ports", "store", "agents", "tools", "runtime"]),
 ];
 

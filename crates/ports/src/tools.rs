@@ -9,20 +9,22 @@ use adjutant_core::words::tool::{FileChange, FileSeen, ResolvedPath, ToolCall, T
 use crate::{CancellationToken, Pending};
 
 /// Whatever carries out tool calls.
+///
+/// What looks at files or keeps them takes time, so it is waited for and blocks nobody.
 pub trait Tools: Send + Sync {
     /// Returns the tools there are, in the order they are offered.
     fn specs(&self) -> ToolSpecs;
 
     /// Looks where the paths that `call` names really are, so that the call is judged by that too. Only those that are
     /// not where their text says are listed. A call whose paths have moved by the time it is made fails.
-    fn resolve(&self, call: &ToolCall) -> Vec<ResolvedPath> {
+    fn resolve<'a>(&'a self, call: &'a ToolCall) -> Pending<'a, Vec<ResolvedPath>> {
         let _ = call;
-        Vec::new()
+        Box::pin(std::future::ready(Vec::new()))
     }
 
     /// Looks at what `call` would do to files, without doing it. Empty for a tool that writes none, and
     /// for a call that will fail before it writes anything.
-    fn prepare(&self, call: &ToolCall) -> Prepared;
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Pending<'a, Prepared>;
 
     /// Keeps the files of the workdir that `call` may destroy, on the disk when this returns, so that an operator can
     /// undo the call. `None` if it destroys nothing that is there. Tools that destroy nothing of a workdir keep
@@ -31,15 +33,21 @@ pub trait Tools: Send + Sync {
     /// # Errors
     ///
     /// The reason why it could not be kept, as a sentence: then the call must not be made.
-    fn rescue(&self, name: &RescueName<'_>, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
+    fn rescue<'a>(
+        &'a self,
+        name: RescueName<'a>,
+        call: &'a ToolCall,
+        prepared: &'a Prepared,
+    ) -> Pending<'a, Result<Option<Rescued>, String>> {
         let _ = (name, call, prepared);
-        Ok(None)
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     /// Puts on record what the call that the rescue `name` was made before has changed of it, now that the call has
     /// ended. What can't be put on record is not known later, and undoing says so.
-    fn call_ended(&self, name: &RescueName<'_>) {
+    fn call_ended<'a>(&'a self, name: RescueName<'a>) -> Pending<'a, ()> {
         let _ = name;
+        Box::pin(std::future::ready(()))
     }
 
     /// Carries out one call. Never fails: every fault is a result that the agent can act on.
@@ -84,7 +92,7 @@ pub trait Tools: Send + Sync {
     }
 
     /// Looks at the files of an interrupted call and says whether its changes were made.
-    fn settle(&self, changes: &[FileChange]) -> Settled;
+    fn settle<'a>(&'a self, changes: &'a [FileChange]) -> Pending<'a, Settled>;
 }
 
 /// Facts about a call before it begins.

@@ -3,7 +3,8 @@
 //!
 //! Of several things at once the operator's messages come first, then outcomes, then timers. Nothing
 //! begins before its intent is in the journal, and an intent whose effect is more than a read is on the
-//! disk before it begins.
+//! disk before it begins. A call is looked at, and what it may destroy is kept, while everything else goes on;
+//! then it is asked for anew whether it is still wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,22 +16,24 @@ use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::worker::SLEEP_OVER_MS;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Orphan, Procedure, Step, Want};
+use adjutant_core::session::sentences;
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::trace::{
     AskEvent, Body, CallEvent, Entry, Event, GateEvent, HostEvent, PartEvent, RunEvent, TurnEvent,
 };
-use adjutant_core::words::tool::{ToolCall, ToolEffect, ToolSpecs};
+use adjutant_core::words::tool::{FileChange, ToolCall, ToolEffect, ToolSpecs};
 use adjutant_core::words::{InterruptedEffect, Key, Lasts, Outcome, Part, PhaseName, Question};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
-    Prepared, Progress, RescueName, Rescued, Settled, Tools,
+    Prepared, Progress, Settled, Tools,
 };
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 use tokio::task::JoinSet;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Interval, MissedTickBehavior};
 
-use crate::flight::{self, Landed, Landing};
+use crate::flight::{self, Landed, Landing, Readied};
+use crate::in_flight::{self, Flown, InFlight};
 use crate::known_files::KnownFiles;
 use crate::masking::Masks;
 use crate::request::{Asked, Outbox};
@@ -70,8 +73,12 @@ pub struct Driver<'j, P: Procedure> {
     outboxes: BTreeMap<Part, Outbox>,
     /// Calls whose arguments the journal has masked, as they were; gone with this process.
     unmasked: BTreeMap<(Part, u32), ToolCall>,
-    flight: JoinSet<Landing>,
+    flight: InFlight,
     cancels: BTreeMap<Key, CancellationToken>,
+    /// The call that is being prepared. One at a time is: what the next one would do depends on what this one does.
+    preparing: Option<WantedCall>,
+    /// The call that may begin, if it is still wanted.
+    readied: Option<(WantedCall, Readied)>,
     /// Questions that nobody is there to answer.
     parked: BTreeSet<Key>,
     /// What agents know of files.
@@ -96,6 +103,13 @@ enum Standing {
     AtWork,
     /// Nothing is: the run waits for its operator, or was taken up just now.
     Still,
+}
+
+/// A call, with the key under which it is wanted.
+#[derive(Debug, Clone, PartialEq)]
+struct WantedCall {
+    key: Key,
+    call: Arc<ToolCall>,
 }
 
 /// How the results of tools are sent to an agent.
@@ -138,6 +152,14 @@ pub enum DriveError {
     /// A procedure broke the rules: a bug of ours.
     #[error("internal error: {0}")]
     Broken(#[from] Breach),
+    /// A procedure asks for an agent that the run doesn't have: a bug of ours.
+    #[error("internal error: the run asks for its agent {number}, and has {agents}")]
+    NoSuchAgent {
+        /// Which, from 1.
+        number: u64,
+        /// How many there are.
+        agents: usize,
+    },
 }
 
 impl<'j, P: Procedure> Driver<'j, P> {
@@ -153,8 +175,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
             transcripts: BTreeMap::new(),
             outboxes: BTreeMap::new(),
             unmasked: BTreeMap::new(),
-            flight: JoinSet::new(),
+            flight: InFlight::default(),
             cancels: BTreeMap::new(),
+            preparing: None,
+            readied: None,
             parked: BTreeSet::new(),
             known_files: KnownFiles::default(),
             run_id: None,
@@ -211,14 +235,15 @@ impl<'j, P: Procedure> Driver<'j, P> {
     /// # Errors
     ///
     /// [`DriveError`] if the journal can't be written.
-    pub fn recover(&mut self) -> Result<(), DriveError> {
+    pub async fn recover(&mut self) -> Result<(), DriveError> {
         let specs = self.specs.clone();
         let is_repeatable = |name: &str| specs.iter().any(|tool| tool.name == name && tool.effect.is_repeatable());
+        let mut waiting = Vec::new();
         for (key, orphan) in self.drive.orphans(is_repeatable) {
             let slot = key.slot;
             let body = match orphan {
                 Orphan::Reattach => {
-                    self.reattach(&key);
+                    waiting.push(key);
                     continue;
                 }
                 Orphan::Repeatable => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None }),
@@ -227,15 +252,32 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 Orphan::Settle(changes) if changes.iter().any(|change| secrets::is_masked(&change.path)) => {
                     Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown })
                 }
-                Orphan::Settle(changes) => match self.ports.tools.settle(&changes) {
-                    Settled::Made => flight::settled(slot, &changes),
-                    Settled::NotMade => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None }),
-                    Settled::Unknown => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
-                },
+                Orphan::Settle(changes) => self.settle(&key, changes).await?,
             };
             self.append(Entry { part: key.part, body })?;
         }
+        waiting.iter().for_each(|key| self.reattach(key));
         Ok(())
+    }
+
+    /// Looks whether an interrupted call was made, in a task of its own.
+    async fn settle(&mut self, key: &Key, changes: Vec<FileChange>) -> Result<Body, DriveError> {
+        let slot = key.slot;
+        let (tools, looked_for) = (self.ports.tools.clone(), changes.clone());
+        let mut looking = JoinSet::new();
+        looking.spawn(async move { tools.settle(&looked_for).await });
+        let settled = match looking.join_next().await.expect("one was spawned") {
+            Ok(settled) => settled,
+            Err(error) => {
+                self.tell_of_panic(key, &in_flight::said(error))?;
+                Settled::Unknown
+            }
+        };
+        Ok(match settled {
+            Settled::Made => flight::settled(slot, &changes),
+            Settled::NotMade => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None }),
+            Settled::Unknown => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
+        })
     }
 
     /// Drives the run until it ends, is interrupted, or waits for someone who is not there.
@@ -246,15 +288,22 @@ impl<'j, P: Procedure> Driver<'j, P> {
     pub async fn run(&mut self) -> Result<Ended, DriveError> {
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let operator = self.ports.operator.clone();
         loop {
             match self.drive.step() {
                 Step::Record(entry) if self.take_back(&entry)? => {}
                 Step::Record(entry) => self.write(entry)?,
+                Step::Begin(Want { command: Command::Call { .. }, .. }) if self.preparing.is_some() => {
+                    self.next_happening(&mut keep_alive).await?;
+                }
                 Step::Begin(want) if self.standing == Standing::Still && is_work(&want.command) => self.go_on().await?,
                 Step::Begin(want) if is_work(&want.command) && self.is_elsewhere()? => {}
                 Step::Begin(want) => self.begin(want)?,
                 Step::Abort(key) => self.abort(key)?,
+                // It would go on keeping files for a run that is over.
+                Step::Finished(_) if self.preparing.is_some() => {
+                    let landing = self.flight.next().await;
+                    landing.map_or(Ok(()), |landing| self.land(landing))?;
+                }
                 Step::Finished(outcome) => {
                     self.forget_standstill().await;
                     return Ok(Ended::Finished(outcome));
@@ -269,21 +318,25 @@ impl<'j, P: Procedure> Driver<'j, P> {
                     });
                 }
                 Step::Await => {
+                    // What was found out for a call that is not wanted now may be otherwise when it is wanted again.
+                    self.readied = None;
                     self.stand_still().await;
-                    let deadline = self.until_deadline();
-                    tokio::select! {
-                        biased;
-                        message = operator.message() => self.told(message)?,
-                        Some(landing) = self.flight.join_next() => {
-                            if let Ok(landing) = landing {
-                                self.land(landing)?;
-                            }
-                        }
-                        () = tokio::time::sleep(deadline.unwrap_or(Duration::MAX)), if deadline.is_some() => self.expire()?,
-                        _ = keep_alive.tick() => self.journal.keep_alive(self.ports.clock.now())?,
-                    }
+                    self.next_happening(&mut keep_alive).await?;
                 }
             }
+        }
+    }
+
+    /// Waits for the next thing that happens, and takes note of it.
+    async fn next_happening(&mut self, keep_alive: &mut Interval) -> Result<(), DriveError> {
+        let operator = self.ports.operator.clone();
+        let deadline = self.until_deadline();
+        tokio::select! {
+            biased;
+            message = operator.message() => self.told(message),
+            Some(landing) = self.flight.next() => self.land(landing),
+            () = tokio::time::sleep(deadline.unwrap_or(Duration::MAX)), if deadline.is_some() => self.expire(),
+            _ = keep_alive.tick() => Ok(self.journal.keep_alive(self.ports.clock.now())?),
         }
     }
 
@@ -293,6 +346,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let is_let_go = self.lets_sleep && self.is_idle();
         let waits = |begun: &Begun| matches!(begun, Begun::Question(_)) || is_let_go;
         if self.standing == Standing::AtWork
+            && self.preparing.is_none()
             && let Some(run) = &self.run_id
             && self.drive.ledger().open().all(|(_, open)| waits(&open.begun))
         {
@@ -447,7 +501,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let cancel = CancellationToken::new();
         match command {
             Command::Turn { tools, may_call, agent, output_max, limit_ms, .. } => {
-                let agent = self.agent(agent);
+                let agent = self.agent(agent)?;
                 let asked = Asked { tools, may_call, output_max, turns_before: self.turns };
                 let transcript = self.transcripts.get(&key.part);
                 let kept = |hash: &str| self.journal.kept(hash);
@@ -462,19 +516,23 @@ impl<'j, P: Procedure> Driver<'j, P> {
                     self.checked_out = Some(self.ports.tools.checked_out());
                 }
                 let operator = self.ports.operator.clone();
-                let task =
-                    flight::turn(key.clone(), (request, limit_ms), agent, operator, self.masks.clone(), cancel.clone());
-                self.flight.spawn(task);
+                let tools = self.ports.tools.clone();
+                let parties = flight::TurnParties { agent, operator, tools, masks: self.masks.clone() };
+                let task = flight::turn(key.clone(), (request, limit_ms), parties, cancel.clone());
+                self.flight.spawn(&key, Flown::Turn, task);
             }
             Command::Call { call, network, limit_ms } => {
-                let call = self.as_it_was(&key, &call);
-                let mut prepared = call.as_ref().map(|call| self.ports.tools.prepare(call)).unwrap_or_default();
+                let wanted = WantedCall { key: key.clone(), call };
+                let readied = self.readied.take().filter(|(ready, _)| *ready == wanted);
+                let Some((_, Readied { call, mut prepared, rescued })) = readied else {
+                    self.prepare(wanted);
+                    return Ok(());
+                };
                 prepared.network = network;
                 prepared.seen = self.known_files.of(&key.part, &prepared.changes);
                 if let Body::Call(CallEvent::ToolCall { changes, .. }) = &mut intent.body {
                     changes.clone_from(&prepared.changes);
                 }
-                let rescued = call.as_ref().map_or(Ok(None), |call| self.rescue(&key, call, &prepared));
                 if let Some(made) = rescue::made(&key, &rescued) {
                     self.write(made)?;
                 }
@@ -487,17 +545,19 @@ impl<'j, P: Procedure> Driver<'j, P> {
             Command::Hook(call) => {
                 self.write(intent)?;
                 let hooks = self.ports.hooks.clone();
-                self.flight.spawn(flight::hook(key.clone(), call, hooks, self.masks.clone(), cancel.clone()));
+                let task = flight::hook(key.clone(), call, hooks, self.masks.clone(), cancel.clone());
+                self.flight.spawn(&key, Flown::Hook, task);
             }
             Command::Look { look, custody } => {
                 self.write(intent)?;
                 let run = self.run_id.clone().unwrap_or_default();
-                self.flight.spawn(flight::look(key.clone(), run, look, custody, self.ports.tools.clone()));
+                let task = flight::look(key.clone(), run, look, custody, self.ports.tools.clone());
+                self.flight.spawn(&key, Flown::Look(look), task);
             }
             Command::Ask(question) => {
                 self.write(intent)?;
                 let task = flight::ask(key.clone(), question, self.ports.operator.clone(), cancel.clone());
-                self.flight.spawn(task);
+                self.flight.spawn(&key, Flown::Question, task);
             }
             // The driver watches the deadlines of everything that is open.
             Command::Wait { .. } => self.write(intent)?,
@@ -506,11 +566,21 @@ impl<'j, P: Procedure> Driver<'j, P> {
         Ok(())
     }
 
-    /// The agent at a place in the run's options; the last there is for one beyond.
-    fn agent(&self, place: u32) -> Arc<dyn Agent> {
+    /// Returns the agent at a place in the run's options.
+    fn agent(&self, place: u32) -> Result<Arc<dyn Agent>, DriveError> {
         let agents = &self.ports.agents;
-        let place = (place as usize).min(agents.len().saturating_sub(1));
-        agents.get(place).expect("a driver is made with at least one agent").clone()
+        // Another agent has another price, another window, and may not be one that the operator lets see the project.
+        let missing = || DriveError::NoSuchAgent { number: u64::from(place) + 1, agents: agents.len() };
+        agents.get(place as usize).cloned().ok_or_else(missing)
+    }
+
+    /// Looks at a call and keeps what it may destroy, before anything of it is on record.
+    fn prepare(&mut self, wanted: WantedCall) {
+        let WantedCall { key, call } = &wanted;
+        let call = self.as_it_was(key, call);
+        let task = flight::ready(key.clone(), call, self.run_id.clone(), self.ports.tools.clone());
+        self.flight.spawn(key, Flown::Preparation, task);
+        self.preparing = Some(wanted);
     }
 
     fn start_call(
@@ -524,37 +594,27 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let rescue = self.run_id.clone().filter(|_| is_rescued).map(|run| (run, rescue::name(&key)));
         match call {
             Some(call) => {
-                self.flight.spawn(flight::call(
-                    key,
-                    call,
-                    (prepared, rescue, limit_ms),
-                    self.ports.clone(),
-                    self.masks.clone(),
-                    cancel.clone(),
-                ));
+                let (ports, masks) = (self.ports.clone(), self.masks.clone());
+                let task = flight::call(key.clone(), call, (prepared, rescue, limit_ms), ports, masks, cancel.clone());
+                self.flight.spawn(&key, Flown::Call, task);
             }
-            None => {
-                self.flight.spawn(async move { Landing { key, landed: Landed::Masked } });
-            }
+            None => self.land_at_once(&key, Landed::Masked),
         }
     }
 
-    /// Keeps what the call may destroy. Killed before the intent is on record, a driver leaves a rescue that the
-    /// next one replaces.
-    fn rescue(&self, key: &Key, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
-        let Some(run) = &self.run_id else { return Ok(None) };
-        let call_name = rescue::name(key);
-        self.ports.tools.rescue(&RescueName { run, call: &call_name }, call, prepared)
+    /// Has something land that needs no task.
+    fn land_at_once(&mut self, key: &Key, landed: Landed) {
+        let landing = Landing { key: key.clone(), landed };
+        self.flight.spawn(key, Flown::Call, std::future::ready(landing));
     }
 
     /// Answers a call that is not made, because what it may destroy could not be kept.
     fn hold_back(&mut self, key: &Key, call: Option<ToolCall>, why: &str) {
         let landed = match call {
-            Some(call) => Landed::Call { call, output: rescue::not_made(why), is_late: false, duration_ms: 0 },
+            Some(call) => Landed::Call { call, output: sentences::not_rescued(why), is_late: false, duration_ms: 0 },
             None => Landed::Masked,
         };
-        let key = key.clone();
-        self.flight.spawn(async move { Landing { key, landed } });
+        self.land_at_once(key, landed);
     }
 
     /// The call with its arguments as the agent gave them; `None` if the journal masked them and this
@@ -571,7 +631,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
         if let Begun::Question(question) = &open.begun {
             let cancel = CancellationToken::new();
             let question = Arc::new(question.clone());
-            self.flight.spawn(flight::ask(key.clone(), question, self.ports.operator.clone(), cancel.clone()));
+            let task = flight::ask(key.clone(), question, self.ports.operator.clone(), cancel.clone());
+            self.flight.spawn(key, Flown::Question, task);
             self.cancels.insert(key.clone(), cancel);
         }
     }
@@ -617,10 +678,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             // On record already, as one that came too late.
             Landed::Answer(answered) if self.drive.ledger().has_used(&answered.id) => return Ok(()),
             Landed::Answer(answered) => Body::Ask(AskEvent::AnswerIgnored { slot, id: answered.id }),
-            Landed::Turn { agent, mut result, received, duration_ms } => {
-                for call in result.iter_mut().flat_map(|reply| &mut reply.calls) {
-                    call.resolved = self.ports.tools.resolve(call);
-                }
+            Landed::Turn { agent, result, received, duration_ms } => {
                 let (body, unmasked) = flight::reply(slot, agent, (result, received), duration_ms, &self.masks);
                 self.keep_unmasked(&key.part, unmasked);
                 body
@@ -631,12 +689,61 @@ impl<'j, P: Procedure> Driver<'j, P> {
             Landed::Hook { answer, duration_ms } => flight::hook_result(slot, answer, duration_ms),
             Landed::Look { look, found, duration_ms } => flight::seen(slot, look, found, duration_ms, &self.masks),
             Landed::Masked => flight::masked(slot),
+            Landed::Readied(readied) => {
+                self.readied = self.preparing.take().map(|wanted| (wanted, readied));
+                return Ok(());
+            }
+            Landed::Panicked { flown, said } => {
+                self.tell_of_panic(&key, &said)?;
+                match self.after_panic(&key, flown, &said) {
+                    Some(body) => body,
+                    None => return Ok(()),
+                }
+            }
         };
         self.cancels.remove(&key);
         if !is_open && body.outcome().is_some() {
             return Ok(());
         }
         self.write(Entry { part: key.part, body })
+    }
+
+    /// Tells the operator that something in flight panicked. A warning would be taken for the session's own.
+    fn tell_of_panic(&mut self, key: &Key, said: &str) -> Result<(), DriveError> {
+        if self.drive.run().ended().is_some() {
+            return Ok(());
+        }
+        let error = format!("internal error: `{key}` panicked: {said}");
+        self.write(Entry {
+            part: Part::root(),
+            body: Body::Host(HostEvent::Error { error, phase: PhaseName::Execute }),
+        })
+    }
+
+    /// Returns the outcome of something that panicked; `None` where it goes on without one.
+    fn after_panic(&mut self, key: &Key, flown: Flown, said: &str) -> Option<Body> {
+        let slot = key.slot;
+        match flown {
+            Flown::Turn => Some(flight::broken_turn(slot, said)),
+            Flown::Call | Flown::Hook => {
+                Some(Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }))
+            }
+            Flown::Look(look) => Some(flight::seen(slot, look, Err(format!("it panicked: {said}")), 0, &self.masks)),
+            Flown::Preparation => {
+                let wanted = self.preparing.take()?;
+                let call = self.as_it_was(&wanted.key, &wanted.call);
+                let rescued = Err(format!("the program failed at it: {said}"));
+                self.readied = Some((wanted, Readied { call, prepared: Prepared::default(), rescued }));
+                None
+            }
+            Flown::Question => {
+                // It stays open for whoever answers it from elsewhere.
+                if self.drive.ledger().get(key).is_some() {
+                    self.parked.insert(key.clone());
+                }
+                None
+            }
+        }
     }
 
     fn keep_unmasked(&mut self, part: &Part, calls: Vec<(usize, ToolCall)>) {

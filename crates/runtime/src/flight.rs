@@ -3,21 +3,26 @@
 use adjutant_core::words::{CancelledBy, InterruptedEffect, Key, Look, Question, Slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use adjutant_core::gate::custody::{Custody, Outside};
 use adjutant_core::gate::{HookAnswer, HookCall};
+use adjutant_core::session::sentences;
 use adjutant_core::session::transcript::MASKED_ARGUMENTS;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, GateEvent, TurnEvent};
 use adjutant_core::words::provider_data::ProviderData;
 use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_ports::{
-    Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, Hooks, Journal, Operator, Prepared, Progress,
-    Reply, RescueName, Tools, TurnRequest,
+    Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, FailureKind, Hooks, Journal, Operator,
+    Prepared, Progress, Reply, RescueName, Rescued, Tools, TurnRequest,
 };
 
+use tokio::time::Instant;
+
 use crate::driver::Ports;
+use crate::in_flight::Flown;
 use crate::masking::Masks;
+use crate::rescue;
 
 /// The longest content that a line of the journal holds, in bytes; what is longer is kept by its hash.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
@@ -48,6 +53,8 @@ pub(crate) enum Landed {
         is_late: bool,
         duration_ms: u64,
     },
+    /// The call may begin.
+    Readied(Readied),
     /// The call's arguments are masked in the journal and nobody knows them any more.
     Masked,
     /// What a guard hook said; none if it was interrupted.
@@ -64,6 +71,11 @@ pub(crate) enum Landed {
     Answer(Answered),
     /// There is nobody to ask.
     Nobody,
+    /// The task panicked, and this is what it said: nobody knows what it did.
+    Panicked {
+        flown: Flown,
+        said: String,
+    },
 }
 
 /// Waits for the end of what is in flight. At its limit, if it has one, it is cancelled, and its end is waited for all
@@ -89,13 +101,21 @@ fn elapsed_ms(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Everybody who has a part in a turn.
+pub(crate) struct TurnParties {
+    pub(crate) agent: Arc<dyn Agent>,
+    /// Is shown the text as it arrives.
+    pub(crate) operator: Arc<dyn Operator>,
+    /// Look where the paths of its calls really are.
+    pub(crate) tools: Arc<dyn Tools>,
+    pub(crate) masks: Arc<Masks>,
+}
+
 /// Asks the agent for a turn, showing its text as it arrives with secrets masked. At its limit it is cancelled.
 pub(crate) async fn turn(
     key: Key,
     (request, limit_ms): (TurnRequest, Option<u64>),
-    agent: Arc<dyn Agent>,
-    operator: Arc<dyn Operator>,
-    masks: Arc<Masks>,
+    TurnParties { agent, operator, tools, masks }: TurnParties,
     cancel: CancellationToken,
 ) -> Landing {
     let began = Instant::now();
@@ -119,9 +139,39 @@ pub(crate) async fn turn(
     let (said, thought) = streams.into_inner().unwrap_or_else(PoisonError::into_inner);
     operator.show(Progress::Turn(&key.part, Delta::Thinking(thought.finish())));
     operator.show(Progress::Turn(&key.part, Delta::Text(said.finish())));
+    for call in result.iter_mut().flat_map(|reply| &mut reply.calls) {
+        call.resolved = tools.resolve(call).await;
+    }
     let agent = (agent.id().to_owned(), agent.model().to_owned());
     let received = received.into_inner();
     Landing { key, landed: Landed::Turn { agent, result, received, duration_ms: elapsed_ms(began) } }
+}
+
+/// A call that is about to begin.
+pub(crate) struct Readied {
+    /// `None` if its arguments are masked in the journal and nobody knows them any more.
+    pub(crate) call: Option<ToolCall>,
+    /// What it would make of files.
+    pub(crate) prepared: Prepared,
+    /// What was kept of what it may destroy, or why that could not be kept.
+    pub(crate) rescued: Result<Option<Rescued>, String>,
+}
+
+/// Looks at what a call would do to files and keeps what it may destroy, before anything of it is on record.
+///
+/// Killed before the intent is on record, a driver leaves a rescue that the next one replaces.
+pub(crate) async fn ready(key: Key, call: Option<ToolCall>, run: Option<String>, tools: Arc<dyn Tools>) -> Landing {
+    let Some(call) = call else {
+        let readied = Readied { call: None, prepared: Prepared::default(), rescued: Ok(None) };
+        return Landing { key, landed: Landed::Readied(readied) };
+    };
+    let prepared = tools.prepare(&call).await;
+    let name = rescue::name(&key);
+    let rescued = match &run {
+        Some(run) => tools.rescue(RescueName { run, call: &name }, &call, &prepared).await,
+        None => Ok(None),
+    };
+    Landing { key, landed: Landed::Readied(Readied { call: Some(call), prepared, rescued }) }
 }
 
 /// Carries out a call; `rescue` is the run and the name of what was kept before it, if anything was. Its output is
@@ -138,10 +188,7 @@ pub(crate) async fn call(
     let made = ports.tools.call(&call, &prepared, cancel.clone());
     let (mut output, is_late) = until_limit(limit_ms, &cancel, made).await;
     if let Some((run, name)) = rescue {
-        let tools = ports.tools.clone();
-        let noting = tokio::task::spawn_blocking(move || tools.call_ended(&RescueName { run: &run, call: &name }));
-        // If the note itself failed, undoing goes by what differs.
-        noting.await.ok();
+        ports.tools.call_ended(RescueName { run: &run, call: &name }).await;
     }
     let masked = masks.mask_output(&output);
     if let Some(seen) = output.meta.seen.as_mut().filter(|_| masked != output.content) {
@@ -183,6 +230,7 @@ pub(crate) async fn ask(
     cancel: CancellationToken,
 ) -> Landing {
     let answered = tokio::select! {
+        biased;
         answered = operator.ask(&key, &question, cancel.clone()) => answered,
         () = cancel.cancelled() => None,
     };
@@ -273,19 +321,12 @@ pub(crate) fn result(
 
 /// The outcome of a call that can't be made because its arguments are masked.
 pub(crate) fn masked(slot: Slot) -> Body {
-    said(
-        slot,
-        false,
-        Some(MASKED_ARGUMENTS),
-        "The arguments held a secret that was masked before the run was resumed. Make the call again.",
-    )
+    said(slot, false, Some(MASKED_ARGUMENTS), sentences::ARGUMENTS_GONE)
 }
 
 /// The outcome of an interrupted call whose files show that it was made.
 pub(crate) fn settled(slot: Slot, changes: &[FileChange]) -> Body {
-    let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-    let content = format!("The call was interrupted, but its changes were made: {}.", paths.join(", "));
-    said(slot, true, None, &content)
+    said(slot, true, None, &sentences::changes_were_made(changes))
 }
 
 /// What is told of a call that this driver did not make.
@@ -313,6 +354,19 @@ pub(crate) fn hook_result(slot: Slot, answer: Option<HookAnswer>, duration_ms: u
             Body::Gate(GateEvent::HookResult { slot, decision: answer, reason, fault, duration_ms })
         }
     }
+}
+
+/// The outcome of a turn whose adapter panicked. It is not asked for again by itself: it would panic again.
+pub(crate) fn broken_turn(slot: Slot, said: &str) -> Body {
+    let message = format!("the adapter panicked: {said}");
+    Body::Turn(TurnEvent::AgentFailed {
+        slot,
+        kind: FailureKind::Permanent,
+        message,
+        retry_after_ms: None,
+        received: 0,
+        output_max: None,
+    })
 }
 
 /// The outcome of a look at the tree, with secrets in names masked.

@@ -12,6 +12,7 @@ pub mod assembly;
 mod correspondence;
 mod driver;
 mod flight;
+mod in_flight;
 mod known_files;
 pub mod mail;
 mod masking;

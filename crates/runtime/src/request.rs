@@ -3,14 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use adjutant_core::session::sentences::CONTENT_GONE;
 use adjutant_core::session::transcript::{Speaker, Transcript, TranscriptMessage, folded, shortened};
 use adjutant_core::words::Key;
 use adjutant_core::words::fence::fenced;
 use adjutant_core::words::tool::{ToolCall, ToolSpecs};
 use adjutant_ports::{Agent, OutgoingMessage, OutgoingRole, TurnRequest};
-
-/// What is sent when a kept content is gone: the agent must not take silence for an empty result.
-const GONE: &str = "(the content of this result is no longer there)";
 
 /// What is asked of the agent, besides what was said.
 pub(crate) struct Asked {
@@ -113,7 +111,7 @@ fn outgoing(
     };
     let text: Arc<str> = match &said.speaker {
         Speaker::Tool { artifact: Some(hash), .. } => {
-            kept(hash).map_or_else(|| GONE.into(), |content| String::from_utf8_lossy(&content).into())
+            kept(hash).map_or_else(|| CONTENT_GONE.into(), |content| String::from_utf8_lossy(&content).into())
         }
         _ => Arc::clone(&said.text),
     };

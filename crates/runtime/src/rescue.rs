@@ -1,7 +1,6 @@
-//! What is put on record of a rescue, and what an agent is told when there could be none.
+//! What is put on record of a rescue.
 
 use adjutant_core::trace::{Body, CallEvent, Entry};
-use adjutant_core::words::tool::ToolOutput;
 use adjutant_core::words::{Key, RescueKind};
 use adjutant_ports::Rescued;
 
@@ -50,15 +49,4 @@ pub(crate) fn made(key: &Key, rescued: &Result<Option<Rescued>, String>) -> Opti
         }),
     };
     Some(Entry { part: key.part.clone(), body })
-}
-
-/// The result of a call that is not made, because what it may destroy could not be kept.
-pub(crate) fn not_made(why: &str) -> ToolOutput {
-    ToolOutput::failed(
-        "NOT_RESCUED",
-        format!(
-            "Nothing was done: what the call may destroy could not be kept beforehand ({why}). The operator has to \
-             make room or repair this; until then use calls that destroy nothing."
-        ),
-    )
 }

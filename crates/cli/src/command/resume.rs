@@ -122,7 +122,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         for (_, question) in driver.open_questions() {
             console.show_question(&question);
         }
-        driver.recover()?;
+        driver.recover().await?;
         sitting::drive(&mut driver, &screen, run_id.as_str(), Some(&journal)).await
     })?;
     runtime.shutdown_background();

@@ -23,6 +23,7 @@ pub mod prompts;
 pub mod replay;
 mod request;
 mod retry;
+pub mod sentences;
 mod setup;
 pub mod standing_orders;
 mod state;

@@ -102,7 +102,7 @@ impl World {
         let (mut driver, opening) = sitting.driver(operator.clone(), &|remark| self.tell(remark));
         let letters = operator.correspondence().waiting_letters();
         opening.record(&mut driver, letters, Vec::new()).expect("recorded");
-        driver.recover().expect("recovered");
+        driver.recover().await.expect("recovered");
         let ended = driver.run().await.expect("driven");
         drop(driver);
         sitting.close().expect("closed");

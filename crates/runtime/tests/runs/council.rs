@@ -174,16 +174,16 @@ impl Tools for World {
         Vec::new().into()
     }
 
-    fn prepare(&self, _: &ToolCall) -> Prepared {
-        Prepared::default()
+    fn prepare<'a>(&'a self, _: &'a ToolCall) -> Pending<'a, Prepared> {
+        Box::pin(std::future::ready(Prepared::default()))
     }
 
     fn call<'a>(&'a self, call: &'a ToolCall, _: &'a Prepared, _: CancellationToken) -> Pending<'a, ToolOutput> {
         unreachable!("nothing is called: {call:?}")
     }
 
-    fn settle(&self, _: &[FileChange]) -> Settled {
-        Settled::NotMade
+    fn settle<'a>(&'a self, _: &'a [FileChange]) -> Pending<'a, Settled> {
+        Box::pin(std::future::ready(Settled::NotMade))
     }
 }
 

@@ -33,6 +33,8 @@ use adjutant_host::workdir::{WorkPath, Workdir, WorkdirError};
 use adjutant_host::working_tree::Tree;
 use adjutant_ports::{CancellationToken, Pending, Prepared, RescueName, Rescued, Settled, Tools};
 
+use tokio::task::JoinError;
+
 use crate::args;
 use crate::catalog::{LIST_MEMORY, READ_MEMORY, WRITE_MEMORY};
 
@@ -134,39 +136,46 @@ impl Tools for NativeTools {
         self.specs.clone()
     }
 
-    fn resolve(&self, call: &ToolCall) -> Vec<ResolvedPath> {
-        if call.malformed.is_some() { Vec::new() } else { self.inner.resolved_paths(call) }
-    }
-
-    fn prepare(&self, call: &ToolCall) -> Prepared {
-        let resolved = &call.resolved;
-        // A call that can't be prepared will fail before it writes anything.
-        let changes = match call.name.as_str() {
-            _ if call.malformed.is_some() => None,
-            "write_file" => {
-                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_write(&args, resolved).ok())
-            }
-            "apply_patch" => {
-                args::read(&call.name, &call.args).ok().and_then(|args| self.inner.planned_patch(&args, resolved).ok())
-            }
-            _ => None,
-        };
-        Prepared { changes: changes.unwrap_or_default(), ..Prepared::default() }
-    }
-
-    fn rescue(&self, name: &RescueName<'_>, call: &ToolCall, prepared: &Prepared) -> Result<Option<Rescued>, String> {
-        match &self.rescue_in {
-            Some((places, programs)) => self.inner.rescue((places, programs), name, call, prepared),
-            None => Ok(None),
+    fn resolve<'a>(&'a self, call: &'a ToolCall) -> Pending<'a, Vec<ResolvedPath>> {
+        if call.malformed.is_some() {
+            return Box::pin(std::future::ready(Vec::new()));
         }
+        let call = call.clone();
+        Box::pin(self.looking(move |inner| inner.resolved_paths(&call)))
     }
 
-    fn call_ended(&self, name: &RescueName<'_>) {
-        if let Some((places, _)) = &self.rescue_in {
-            let noted = Rescues::of(Path::new(&places.runtime_home), name.run).note_end(&self.inner.workdir, name.call);
+    fn prepare<'a>(&'a self, call: &'a ToolCall) -> Pending<'a, Prepared> {
+        let is_writing = matches!(call.name.as_str(), "write_file" | "apply_patch");
+        if !is_writing || call.malformed.is_some() {
+            return Box::pin(std::future::ready(Prepared::default()));
+        }
+        let call = call.clone();
+        Box::pin(self.looking(move |inner| Prepared { changes: inner.planned(&call), ..Prepared::default() }))
+    }
+
+    fn rescue<'a>(
+        &'a self,
+        name: RescueName<'a>,
+        call: &'a ToolCall,
+        prepared: &'a Prepared,
+    ) -> Pending<'a, Result<Option<Rescued>, String>> {
+        let Some((places, programs)) = self.rescue_in.clone() else { return Box::pin(std::future::ready(Ok(None))) };
+        let (run, call_name) = (name.run.to_owned(), name.call.to_owned());
+        let (call, prepared) = (call.clone(), prepared.clone());
+        Box::pin(self.looking(move |inner| {
+            let name = RescueName { run: &run, call: &call_name };
+            inner.rescue((&places, &programs), name, &call, &prepared)
+        }))
+    }
+
+    fn call_ended<'a>(&'a self, name: RescueName<'a>) -> Pending<'a, ()> {
+        let Some((places, _)) = self.rescue_in.clone() else { return Box::pin(std::future::ready(())) };
+        let (run, call_name) = (name.run.to_owned(), name.call.to_owned());
+        Box::pin(self.looking(move |inner| {
+            let noted = Rescues::of(Path::new(&places.runtime_home), &run).note_end(&inner.workdir, &call_name);
             // Undoing then goes by what differs, as it does after a kill.
             noted.ok();
-        }
+        }))
     }
 
     fn call<'a>(
@@ -200,26 +209,9 @@ impl Tools for NativeTools {
         checked_out(self.inner.workdir.root())
     }
 
-    fn settle(&self, changes: &[FileChange]) -> Settled {
-        let mut made = !changes.is_empty();
-        let mut not_made = !changes.is_empty();
-        for change in changes {
-            let now = self.inner.workdir.resolve(&change.path).and_then(|path| {
-                // Whoever was killed in the middle of a write left its temporary file.
-                self.inner.workdir.sweep_leftovers(&path)?;
-                self.inner.hash(&path)
-            });
-            let Ok(now) = now else {
-                return Settled::Unknown;
-            };
-            made &= now == change.after;
-            not_made &= now == change.before;
-        }
-        match (made, not_made) {
-            (true, _) => Settled::Made,
-            (false, true) => Settled::NotMade,
-            (false, false) => Settled::Unknown,
-        }
+    fn settle<'a>(&'a self, changes: &'a [FileChange]) -> Pending<'a, Settled> {
+        let changes = changes.to_vec();
+        Box::pin(self.looking(move |inner| inner.settle(&changes)))
     }
 }
 
@@ -275,6 +267,21 @@ impl NativeTools {
         }
     }
 
+    /// Runs work in a blocking thread and waits for its end. A panic of it is passed on.
+    async fn looking<T, F>(&self, work: F) -> T
+    where
+        T: Send + 'static,
+        F: FnOnce(&Inner) -> T + Send + 'static,
+    {
+        let inner = self.inner.clone();
+        match tokio::task::spawn_blocking(move || work(&inner)).await.map_err(JoinError::try_into_panic) {
+            Ok(done) => done,
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            // The runtime shuts down: nobody waits for this any more.
+            Err(Err(_)) => std::future::pending().await,
+        }
+    }
+
     fn remembered(&self) -> Result<ProjectMemory, ToolOutput> {
         let none =
             || ToolOutput::failed("NO_PROJECT", "this run belongs to no project, so there is nothing to remember");
@@ -309,6 +316,43 @@ impl NativeTools {
 }
 
 impl Inner {
+    /// Returns what `call` would make of files. One that can't be prepared will fail before it writes anything.
+    fn planned(&self, call: &ToolCall) -> Vec<FileChange> {
+        let resolved = &call.resolved;
+        let changes = match call.name.as_str() {
+            "write_file" => {
+                args::read(&call.name, &call.args).ok().and_then(|args| self.planned_write(&args, resolved).ok())
+            }
+            "apply_patch" => {
+                args::read(&call.name, &call.args).ok().and_then(|args| self.planned_patch(&args, resolved).ok())
+            }
+            _ => None,
+        };
+        changes.unwrap_or_default()
+    }
+
+    fn settle(&self, changes: &[FileChange]) -> Settled {
+        let mut made = !changes.is_empty();
+        let mut not_made = !changes.is_empty();
+        for change in changes {
+            let now = self.workdir.resolve(&change.path).and_then(|path| {
+                // Whoever was killed in the middle of a write left its temporary file.
+                self.workdir.sweep_leftovers(&path)?;
+                self.hash(&path)
+            });
+            let Ok(now) = now else {
+                return Settled::Unknown;
+            };
+            made &= now == change.after;
+            not_made &= now == change.before;
+        }
+        match (made, not_made) {
+            (true, _) => Settled::Made,
+            (false, true) => Settled::NotMade,
+            (false, false) => Settled::Unknown,
+        }
+    }
+
     /// Returns the short hash of a file's content; `None` if there is no file.
     fn hash(&self, path: &WorkPath) -> Result<Option<String>, WorkdirError> {
         let mut hasher = ContentHasher::default();

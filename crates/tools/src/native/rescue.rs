@@ -14,7 +14,7 @@ impl Inner {
     pub(super) fn rescue(
         &self,
         (places, programs): (&Places, &Programs),
-        name: &RescueName<'_>,
+        name: RescueName<'_>,
         call: &ToolCall,
         prepared: &Prepared,
     ) -> Result<Option<Rescued>, String> {

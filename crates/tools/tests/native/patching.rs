@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use adjutant_ports::{CancellationToken, Tools};
+use adjutant_ports::CancellationToken;
 use serde_json::json;
 
 use crate::place::{Place, call};
@@ -57,7 +57,7 @@ fn a_patch_that_ends_midway_puts_everything_back() {
     }
     let before = place.files();
     let (call, cancel) = (call("apply_patch", json!({ "diff": diff })), CancellationToken::new());
-    let prepared = place.tools.prepare(&call);
+    let prepared = place.prepare(&call);
     let output = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !place.path("new/deep/f0").exists() {

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use adjutant_core::words::tool::{ToolCall, ToolOutput};
+use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_host::http::Hosts;
 use adjutant_host::sandbox::{Mode, Places, Sandbox, Settings};
-use adjutant_ports::{CancellationToken, Prepared, Tools};
+use adjutant_ports::{CancellationToken, Prepared, Settled, Tools};
 use adjutant_tools::{NativeTools, Options, Shell};
 use serde_json::Value;
 
@@ -61,14 +61,21 @@ impl Place {
 
     pub(crate) fn call(&self, name: &str, args: Value) -> ToolOutput {
         let mut call = call(name, args);
-        call.resolved = self.tools.resolve(&call);
-        let prepared = self.tools.prepare(&call);
+        call.resolved = wait_for(self.tools.resolve(&call));
+        let prepared = self.prepare(&call);
         self.call_prepared(&call, &prepared, CancellationToken::new())
     }
 
     pub(crate) fn call_prepared(&self, call: &ToolCall, prepared: &Prepared, cancel: CancellationToken) -> ToolOutput {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(self.tools.call(call, prepared, cancel))
+        wait_for(self.tools.call(call, prepared, cancel))
+    }
+
+    pub(crate) fn prepare(&self, call: &ToolCall) -> Prepared {
+        wait_for(self.tools.prepare(call))
+    }
+
+    pub(crate) fn settle(&self, changes: &[FileChange]) -> Settled {
+        wait_for(self.tools.settle(changes))
     }
 
     /// Every file below the workdir; links and special files are left out.
@@ -89,6 +96,10 @@ impl Place {
         beside.sort();
         assert_eq!(beside, ["outside", "work"]);
     }
+}
+
+fn wait_for<T>(pending: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(pending)
 }
 
 fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {

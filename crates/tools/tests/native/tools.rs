@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use adjutant_ports::{CancellationToken, Prepared, Settled, Tools};
+use adjutant_ports::{CancellationToken, Prepared, Settled};
 use adjutant_tools::Shell;
 use serde_json::{Value, json};
 
@@ -239,21 +239,21 @@ fn an_interrupted_write_is_settled_by_looking() {
             fs::remove_file(place.path(extra)).ok();
         }
         let call = call(name, args);
-        let prepared = place.tools.prepare(&call);
+        let prepared = place.prepare(&call);
         assert!(!prepared.changes.is_empty(), "{call:?}");
-        assert_eq!(place.tools.settle(&prepared.changes), Settled::NotMade, "{call:?}");
+        assert_eq!(place.settle(&prepared.changes), Settled::NotMade, "{call:?}");
         let output = place.call_prepared(&call, &prepared, CancellationToken::new());
         assert!(output.success, "{}", output.content);
-        assert_eq!(place.tools.settle(&prepared.changes), Settled::Made, "{call:?}");
+        assert_eq!(place.settle(&prepared.changes), Settled::Made, "{call:?}");
         if let Some(after) = after {
             assert_eq!(place.files()["f"], after);
         }
         fs::write(place.path("f"), "something else").unwrap();
         if prepared.changes.iter().any(|change| change.path == "f") {
-            assert_eq!(place.tools.settle(&prepared.changes), Settled::Unknown, "{call:?}");
+            assert_eq!(place.settle(&prepared.changes), Settled::Unknown, "{call:?}");
         }
     }
-    assert_eq!(place.tools.settle(&[]), Settled::Unknown);
+    assert_eq!(place.settle(&[]), Settled::Unknown);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn what_will_fail_or_writes_nothing_is_not_announced() {
         ("write_file", json!({"path": "f"})),
         ("apply_patch", json!({"diff": "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-9\n+2\n"})),
     ] {
-        assert_eq!(place.tools.prepare(&call(name, args)).changes, [], "{name}");
+        assert_eq!(place.prepare(&call(name, args)).changes, [], "{name}");
     }
 }
 
@@ -279,7 +279,7 @@ fn a_call_whose_file_changed_after_the_decision_writes_nothing() {
     ] {
         fs::write(place.path("f"), "1\n2\n").unwrap();
         let call = call(name, args);
-        let prepared = place.tools.prepare(&call);
+        let prepared = place.prepare(&call);
         fs::write(place.path("f"), "1\n3\n").unwrap();
         let output = place.call_prepared(&call, &prepared, CancellationToken::new());
         assert_eq!(output.code.as_deref(), Some("CHANGED_MEANWHILE"));
@@ -298,8 +298,8 @@ fn what_a_killed_writer_left_beside_its_file_is_swept_when_the_write_is_settled(
         std::fs::write(place.path(name), "half").unwrap();
     }
     let call = call("write_file", json!({"path": "a/b.txt", "content": "new"}));
-    let prepared = place.tools.prepare(&call);
-    assert_eq!(place.tools.settle(&prepared.changes), Settled::NotMade);
+    let prepared = place.prepare(&call);
+    assert_eq!(place.settle(&prepared.changes), Settled::NotMade);
     assert!(!place.path(&left).exists());
     assert!(place.path(&living).exists());
 }

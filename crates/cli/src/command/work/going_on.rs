@@ -75,7 +75,7 @@ impl GoingOn {
                 screen.with_renderer(|renderer| renderer.question(&question));
             }
             driver.let_sleep();
-            driver.recover()?;
+            driver.recover().await?;
             sitting::drive(&mut driver, &screen, run_id.as_str(), Some(&journal)).await
         })?;
         runtime.shutdown_background();
