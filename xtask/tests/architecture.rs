@@ -323,3 +323,78 @@ fn every_declared_dependency_is_used_by_the_crate_that_declares_it() {
         assert!(declared.contains(name), "the workspace declares `{name}`, and no crate takes it");
     }
 }
+
+/// The modules of core from the foot up, and what each may name. Those of a later row name those of earlier rows; `learn`
+/// and `view` are one: a history is shown, and what is learned is counted on what is shown.
+const CORE_MODULES: &[(&str, &[&str])] = &[
+    ("words", &[]),
+    ("patch", &["words"]),
+    ("gate", &["words", "patch"]),
+    ("memory", &["words"]),
+    ("trace", &["words", "gate", "memory"]),
+    ("detect", &["words"]),
+    ("handoff", &["words"]),
+    ("brief", &["words", "gate", "detect"]),
+    ("budget", &["words", "trace"]),
+    ("procedure", &["words", "gate", "trace"]),
+    ("inbox", &["words", "gate", "trace"]),
+    ("run", &["words", "gate", "memory", "trace", "detect", "budget", "procedure"]),
+    ("session", &["words", "gate", "memory", "trace", "detect", "handoff", "budget", "procedure", "run"]),
+    ("crew", &["words", "gate", "trace", "handoff", "procedure", "run", "session"]),
+    ("work", &["words", "trace", "procedure", "run", "session", "crew"]),
+    ("learn", &["words", "gate", "trace", "detect", "procedure", "session", "work", "view"]),
+    ("view", &["words", "gate", "trace", "detect", "inbox", "session", "learn"]),
+];
+
+/// Returns the code of a source without its tests and comments.
+fn code_of(text: &str) -> String {
+    let code = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
+    code.map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the modules of core that `code` names by way of the crate.
+fn named_modules(code: &str) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    for path in code.split("crate::").skip(1) {
+        let list = match path.strip_prefix('{') {
+            Some(list) => list.split('}').next().unwrap_or_default().split(',').map(str::trim).collect(),
+            None => vec![path],
+        };
+        let first = |path: &str| path.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().map(str::to_owned);
+        named.extend(list.into_iter().filter_map(first));
+    }
+    named
+}
+
+#[test]
+fn modules_of_core_name_only_what_stands_below_them() {
+    let source = root().join("crates/core/src");
+    let known: BTreeMap<&str, &[&str]> = CORE_MODULES.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for path in files(&source).iter().filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+        let within = path.strip_prefix(&source).unwrap().to_string_lossy().into_owned();
+        let is_test = within.ends_with("tests.rs") || within.contains("/tests/");
+        let module = within.split(['/', '.']).next().unwrap_or_default();
+        if is_test || module == "lib" {
+            continue;
+        }
+        let may_name =
+            known.get(module).unwrap_or_else(|| panic!("`{module}` is missing in CORE_MODULES of this test"));
+        let named = named_modules(&code_of(&read(path)));
+        let upward = named.into_iter().filter(|named| known.contains_key(named.as_str()) && named != module);
+        wrong.extend(
+            upward.filter(|named| !may_name.contains(&named.as_str())).map(|named| format!("{within}: {named}")),
+        );
+    }
+    assert!(wrong.is_empty(), "imports that run upward: {wrong:#?}");
+}
+
+#[test]
+fn the_order_of_cores_modules_has_no_circle() {
+    let mut below = BTreeSet::from(["learn", "view"]);
+    for (module, may_name) in CORE_MODULES {
+        let unknown: Vec<_> = may_name.iter().filter(|named| !below.contains(*named)).collect();
+        assert!(unknown.is_empty(), "`{module}` names {unknown:?}, which stand above it");
+        below.insert(module);
+    }
+}

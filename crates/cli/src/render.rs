@@ -3,7 +3,6 @@
 //! In: events and text as it arrives. Out: stdout. Computes no fact of its own, and lets no text from
 //! outside drive the terminal.
 
-use adjutant_core::words::{Applied, GateAnswer, LimitMetric, MessageKind, PhaseName, Question, Rejection, Stop, What};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
@@ -18,9 +17,9 @@ use adjutant_core::trace::{
     PartEvent, TurnEvent, wire,
 };
 use adjutant_core::words::id::RunId;
-use adjutant_core::words::role::RoleName;
 use adjutant_core::words::text::short_name;
 use adjutant_core::words::visible::{visible_json, visible_line, visible_prose, visible_text};
+use adjutant_core::words::{Applied, GateAnswer, LimitMetric, MessageKind, PhaseName, Question, Rejection, Stop, What};
 use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
@@ -345,7 +344,7 @@ impl Renderer {
                 self.line(TextTone::Warning, &format!("! limit{whose} reached: {reached}{whence}"));
             }
             Body::Part(PartEvent::PartStart { .. }) => {
-                if let Some(role) = RoleName::of_part(event.part.as_str()) {
+                if let Some(role) = event.part.role() {
                     self.line(TextTone::Heading, &format!("\n== {role} ({}) ==", visible_line(event.part.as_str())));
                 }
             }

@@ -1,10 +1,9 @@
 //! Work of a run: one session alone, or a crew of them.
 
 use crate::crew::Crew;
-use crate::procedure::run::Run;
 use crate::procedure::{Next, Procedure};
 use crate::run::RunFacts;
-use crate::session::{Decider, Session};
+use crate::session::{HasSessions, Session};
 use crate::trace::Event;
 use crate::words::Part;
 
@@ -28,13 +27,9 @@ impl Work {
     }
 }
 
-impl Run<Work> {
-    /// Returns the session at work in `part`, with the facts that it decides by; `None` if another one is at work, or
-    /// none.
-    #[must_use]
-    pub(crate) fn session_at(&self, part: &Part) -> Option<Decider<'_>> {
-        let session = self.child().session().filter(|session| session.part() == part)?;
-        Some(Decider::new(session, self.facts()))
+impl HasSessions for Work {
+    fn session_in(&self, part: &Part) -> Option<&Session> {
+        self.session().filter(|session| session.part() == part)
     }
 }
 

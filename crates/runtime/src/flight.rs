@@ -1,6 +1,5 @@
 //! What is in flight: one task for each turn, call and question, and how its end is put on record.
 
-use adjutant_core::words::{CancelledBy, InterruptedEffect, Key, Look, Question, Slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,11 +11,11 @@ use adjutant_core::session::transcript::MASKED_ARGUMENTS;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, GateEvent, TurnEvent};
 use adjutant_core::words::provider_data::ProviderData;
 use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput};
+use adjutant_core::words::{CancelledBy, InterruptedEffect, Key, Look, Question, Slot};
 use adjutant_ports::{
     Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, FailureKind, Hooks, Journal, Operator,
     Prepared, Progress, Reply, RescueName, Rescued, Tools, TurnRequest,
 };
-
 use tokio::time::Instant;
 
 use crate::driver::Ports;

@@ -11,9 +11,9 @@ mod stream;
 
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
+use stream::MessagesFold;
 
 use crate::api::{ReplyReader, Terms, Wire, authorization, changed_names, path_name};
-use stream::MessagesFold;
 
 /// The adapter's word in a brief.
 pub const ADAPTER_ID: &str = "anthropic";

@@ -18,23 +18,24 @@ mod wire;
 use std::time::Duration;
 
 use adjutant_core::gate::secrets::VALUE_BYTES_MIN;
-pub use adjutant_core::session::OUTPUT_TOKENS_MAX;
-pub use adjutant_host::http::Proxies;
 use adjutant_host::http::{BodyKind, FetchError, Hosts, HttpClient, Incoming, Request};
 use adjutant_host::token_command::NoToken;
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, FailureKind, Pending, Reply, Stop, TurnRequest};
+use extras::below;
 use jiff::Timestamp;
+use surrogates::Joining;
 use thiserror::Error;
 use tokio::sync::Mutex;
 
 use crate::failure::{self, ExchangeFailure};
 use crate::sse;
-use extras::below;
+
+pub use adjutant_core::session::OUTPUT_TOKENS_MAX;
+pub use adjutant_host::http::Proxies;
 pub use extras::{CacheLasts, Caching, Extras};
 pub use listing::{ListedModel, NoList};
 pub(crate) use names::path_name;
 pub use names::{changed_names, wire_name};
-use surrogates::Joining;
 pub(crate) use terms::{Levels, NO_LEVELS, TO_HIGH, TO_MAX, TO_XHIGH, level, note_on_effort, note_on_tokens};
 pub use terms::{Terms, Thinking};
 pub use vertex::wants_token;

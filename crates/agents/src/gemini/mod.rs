@@ -15,10 +15,10 @@ mod stream;
 
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
+use stream::GeminiFold;
 
 use crate::api::vertex::PublisherBase;
 use crate::api::{ReplyReader, Terms, Wire, authorization};
-use stream::GeminiFold;
 
 /// The adapter's word in a brief.
 pub const ADAPTER_ID: &str = "gemini";

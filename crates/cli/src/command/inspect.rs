@@ -1,10 +1,10 @@
 //! `adjutant inspect`: what a run did, from its journal or from the peer's files.
 
-use adjutant_core::trace::EventKind;
 use std::collections::BTreeMap;
 
 use adjutant_core::learn::history::{self as learned_history, Window};
 use adjutant_core::learn::sorted_json;
+use adjutant_core::trace::EventKind;
 use adjutant_core::trace::read::{self, Trace};
 use adjutant_core::view::cost::Pricing;
 use adjutant_core::view::learned::Learned;

@@ -11,7 +11,6 @@ use adjutant_core::trace::read;
 use adjutant_core::view::peer_session;
 use adjutant_core::view::replay as peer_replay;
 use adjutant_core::words::Category;
-use adjutant_core::words::role::RoleName;
 use adjutant_core::words::visible::visible_line;
 use adjutant_runtime::assembly::{latest_options, procedure};
 use adjutant_store::home::JOURNAL_ENDING;
@@ -66,7 +65,7 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
             let sensitivities = adjutant_runtime::sensitivities(&options);
             let report = replay::replay(&reading.events, procedure, |event, spoken| {
                 // What a role announces is read by what it may do.
-                let role = RoleName::of_part(event.part.as_str());
+                let role = event.part.role();
                 let authorized = match role.and_then(|role| Member::of(&role, options.work.custom_roles())) {
                     Some(role) => authority_of(&role, &brief, &options).effective,
                     None => brief.authorized_costs.clone(),

@@ -9,13 +9,13 @@ use adjutant_core::gate::custom_role::{CustomRole, CustomRoles, Member};
 use adjutant_core::words::Category;
 use adjutant_core::words::role::Role;
 use adjutant_core::words::visible::visible_text;
+use adjutant_runtime::assembly::custom_roles;
 use adjutant_store::config;
 use anyhow::Context;
 use serde_json::{Value, json};
 
 use crate::exit::Ending;
 use crate::settings::Place;
-use adjutant_runtime::assembly::custom_roles;
 
 /// List the roles that a crew can have and what each may ever do
 ///

@@ -3,10 +3,6 @@
 //! The state is what the events say (`state.rs`); what follows from it is decided here. A crew that is blocked or
 //! escalates is not over: it asks, and goes on with the answer.
 
-use crate::words::{
-    Category, Choice, CrewState, Key, Message, Mode, Outcome, Part, PartKind, Question, QuestionKind, Signal, Slot,
-    What,
-};
 use std::sync::Arc;
 
 use super::questions;
@@ -19,6 +15,10 @@ use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
 use crate::session::Session;
 use crate::trace::{AskEvent, Body, CrewEvent, Entry, Event, PartEvent};
+use crate::words::{
+    Category, Choice, CrewState, Key, Message, Mode, Outcome, Part, PartKind, Question, QuestionKind, Signal, Slot,
+    What,
+};
 
 /// Several agents by role on one brief.
 #[derive(Debug, Clone)]

@@ -2,8 +2,9 @@
 //!
 //! A table and nothing else: what is asked of whom in a state is in `machine.rs`.
 
-use crate::words::{CrewState, Signal};
 use serde::{Deserialize, Serialize};
+
+use crate::words::{CrewState, Signal};
 
 /// How a sub-task stands. The words are the peer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

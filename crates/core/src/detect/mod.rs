@@ -37,6 +37,12 @@ pub fn announced(payload: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests;
 
+use page::Page;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::words::Category;
+
 pub use banned_phrases::BannedPhrases;
 pub use blocker::{Blocker, REASON_LINES_MAX, REASON_UNITS_MAX};
 pub use completion::Completion;
@@ -45,12 +51,6 @@ pub use decide::decide;
 pub use destructive::{Destructive, DestructiveAct};
 pub use phase_marker::{DeclaredPhase, PhaseMarker};
 pub use sensitivity::{Detector, Sensitivities, Sensitivity, UnknownDetector, UnknownSensitivity};
-
-use serde::Serialize;
-use serde_json::Value;
-
-use crate::words::Category;
-use page::Page;
 
 /// Findings of the six detectors in one turn.
 ///

@@ -1,11 +1,11 @@
 //! Whom a message of an operator's is for: the whole run, or one of the parts at work.
 
-use crate::words::{Part, PartKind};
 use std::collections::BTreeSet;
 
 use thiserror::Error;
 
 use crate::trace::{Body, Event, PartEvent};
+use crate::words::{Part, PartKind};
 
 /// Reason that a message can't be sent to a part.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

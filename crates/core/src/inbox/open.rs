@@ -5,7 +5,6 @@
 //!
 //! Begin with [`OpenQuestions`].
 
-use crate::words::{GateAnswer, Key, Part, PhaseName, Question, QuestionKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
@@ -13,6 +12,7 @@ use serde_json::Value;
 
 use crate::trace::{AskEvent, Body, Event, EventKind, GateEvent, PartEvent, RunEvent, TurnEvent};
 use crate::words::id::RunId;
+use crate::words::{GateAnswer, Key, Part, PhaseName, Question, QuestionKind};
 
 /// The fewest digits of a question's short name: some million values.
 const SHORT_CHARS_MIN: usize = 5;

@@ -16,7 +16,7 @@ use super::judged::{self, CALIBRATION_TRAP, Judged, Missed};
 use super::numbers::{ValueCounts, as_float, interval, rate, ratio};
 use super::order::by_code_units;
 use super::record::{NO_PHASE, QuestionCounts, RunRecord, entry};
-use crate::view::cost::role_of;
+use crate::words::doer_of;
 
 /// The version of the report and of profiles: the peer's, as of its release 0.13.
 pub const SCHEMA_VERSION: u64 = 1;
@@ -359,7 +359,7 @@ impl HistoryFold {
                 turns_by_list: session.turns_by_list,
             };
             self.cost.add(&cost);
-            let role: &mut RoleFold = entry(&mut self.roles, role_of(part));
+            let role: &mut RoleFold = entry(&mut self.roles, doer_of(part));
             role.calls.add(session.calls());
             // A session of which nobody counted all is no sample of what one uses.
             session.tokens().into_iter().for_each(|tokens| role.tokens.add(tokens));

@@ -1,7 +1,6 @@
 //! Profile that an operator applied to a project, learned from its past runs: `learned.json`, in the peer's format with
 //! our evidence in it.
 
-use crate::words::Applied;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,7 @@ use thiserror::Error;
 
 use super::history::SCHEMA_VERSION;
 use super::order::by_code_units;
+use crate::words::Applied;
 
 /// The name of a profile's file in the folder of its project.
 pub const FILE_NAME: &str = "learned.json";

@@ -16,7 +16,7 @@ use super::order::by_code_units;
 use super::profile::{DetectorOverride, Evidence, PhaseBudget, Profile, RoleBudget, ToolCallout};
 use super::record::{RunRecord, entry};
 use super::thresholds::{self as bars, WEIGHT_FULL};
-use crate::view::cost::role_of;
+use crate::words::doer_of;
 
 /// Adds up runs for recommendations.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ impl LearnFold {
         }
         self.add_detectors(&name, run, weight);
         for (part, session) in &run.sessions {
-            let role = role_of(part);
+            let role = doer_of(part);
             if is_alone(part) {
                 for (phase, record) in session.phases.iter().filter(|(phase, _)| is_named_phase(phase)) {
                     entry(&mut self.phases, phase).add(&name, record.calls, age);

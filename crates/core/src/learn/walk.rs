@@ -7,7 +7,6 @@
 //! although the one before was never left: the process in between had ended, and somebody resumed. A journal of
 //! ours is one run, however often a driver took it up.
 
-use crate::trace::{EventKind, PeerKind, TraceLineKind};
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -17,6 +16,7 @@ use super::hot::{self, Hot, HotKind};
 use super::judged::{JudgedFire, PendingFires};
 use super::record::{NO_PHASE, RunRecord, SessionRecord, count, entry, found};
 use crate::trace::read::{self, Fields, Read};
+use crate::trace::{EventKind, PeerKind, TraceLineKind};
 use crate::view::cost::{self, Askers};
 
 /// Categories of what can't be taken back. A call that needs one and that an operator denied should have been

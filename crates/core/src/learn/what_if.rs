@@ -21,11 +21,10 @@ use crate::gate::{Decision, Grant};
 use crate::procedure::run::Run;
 use crate::session::Decider;
 use crate::trace::{Body, CallEvent, Event, GateEvent, RunEvent, TurnEvent};
-use crate::view::cost::role_of;
 use crate::words::budget::Whose;
 use crate::words::tool::ToolCall;
 use crate::words::visible::visible_line;
-use crate::words::{Category, GateAnswer, Part};
+use crate::words::{Category, GateAnswer, Part, doer_of};
 use crate::work::Work;
 
 /// Number of examples kept for each detector, and for each tool.
@@ -371,7 +370,7 @@ impl WhatIf {
         let Some(whose) = now.limit_of_calls().filter(|_| then.limit_of_calls().is_none()) else { return };
         let why = match whose {
             Whose::Phase(phase) => format!("beyond the calls of phase {}", phase.as_str()),
-            Whose::Session | Whose::Role => format!("beyond the calls of the {}", role_of(part.as_str())),
+            Whose::Session | Whose::Role => format!("beyond the calls of the {}", doer_of(part.as_str())),
             Whose::Run => "beyond the calls of the run".to_owned(),
         };
         let tally = &mut self.report.beyond_limits;

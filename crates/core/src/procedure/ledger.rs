@@ -1,13 +1,13 @@
 //! The book of what was asked for: one intent and at most one outcome for every key, every message from
 //! outside once. Rebuilt from the journal, and asked before anything is appended to it.
 
-use crate::words::moment::after;
 use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent, RunEvent, TurnEvent};
+use crate::words::moment::after;
 use crate::words::tool::FileChange;
 use crate::words::{Key, Part, Question};
 

@@ -12,17 +12,17 @@ mod drive;
 mod ledger;
 pub mod run;
 
-use crate::words::{Key, Look, Outcome, Part, Question};
 use std::sync::Arc;
-
-pub use children::{Children, Gone};
-pub use drive::{Drive, Orphan, Step};
-pub use ledger::{Begun, Breach, Ledger};
 
 use crate::gate::HookCall;
 use crate::gate::custody::Custody;
 use crate::trace::{Entry, Event};
 use crate::words::tool::{ToolCall, ToolSpecs};
+use crate::words::{Key, Look, Outcome, Part, Question};
+
+pub use children::{Children, Gone};
+pub use drive::{Drive, Orphan, Step};
+pub use ledger::{Begun, Breach, Ledger};
 
 /// A decision procedure: folds events as facts, then says what should hold next. Total and deterministic.
 ///

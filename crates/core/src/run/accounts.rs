@@ -30,7 +30,7 @@ impl AccountName {
     pub fn of(whose: Whose, part: &Part) -> Self {
         match whose {
             Whose::Run => Self::Under(Part::root()),
-            Whose::Role => Self::Role(RoleName::of_part(part.as_str())),
+            Whose::Role => Self::Role(part.role()),
             Whose::Session => Self::Under(part.clone()),
             Whose::Phase(phase) => Self::Phase(part.clone(), phase),
         }
@@ -101,7 +101,7 @@ impl Accounts {
         for (_, spending) in self.parts.iter_mut().filter(|(part, _)| event.part.is_within(part)) {
             spending.apply(event);
         }
-        let role = RoleName::of_part(event.part.as_str());
+        let role = event.part.role();
         self.roles.entry(role).or_insert_with(|| unused.beside()).apply(event);
         self.phases.entry(event.part.clone()).or_default().apply(event);
     }

@@ -4,12 +4,12 @@
 //! others too. Parts that need other categories don't wait, so that an operator who was away finds all questions that
 //! are independent.
 
-use crate::words::{Category, GateAnswer, Part, PhaseName};
 use std::collections::BTreeMap;
 
 use crate::detect;
 use crate::gate::authorization::covers;
 use crate::trace::{Body, Event, GateEvent, PartEvent, TurnEvent};
+use crate::words::{Category, GateAnswer, Part, PhaseName};
 
 /// The parts in phase 3.
 #[derive(Debug, Clone, Default)]

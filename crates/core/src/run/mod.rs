@@ -11,15 +11,15 @@ mod grants;
 mod halts;
 mod once;
 
-pub use accounts::{AccountName, Accounts};
-pub use grants::Grants;
-
-use crate::words::{Category, Message, Metric, Mode, OperatorWord, Part};
 use jiff::Timestamp;
 
 use crate::memory::Inherited;
 use crate::procedure::SharedFacts;
 use crate::trace::{AskEvent, Body, Event, GateEvent, HostEvent, LearnedEvent, PartEvent};
+use crate::words::{Category, Message, Metric, Mode, OperatorWord, Part};
+
+pub use accounts::{AccountName, Accounts};
+pub use grants::Grants;
 
 /// The facts of a whole run, as its events say them.
 #[derive(Debug, Clone, Default)]

@@ -1,9 +1,5 @@
 //! Phase 1: step by step, every turn read, every call judged.
 
-use crate::words::{
-    Category, Choice, Key, LimitMetric, MessageKind, Metric, Mode, OperatorWord, PhaseName, QuestionKind, Rejection,
-    Slot, What,
-};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -22,6 +18,10 @@ use crate::words::category::{
     DEPLOY, EXTERNAL_MESSAGE, GIT_PUSH, HTTP_FETCH, PACKAGE_CHANGE, PAID_API_CALL, SHELL_EXEC,
 };
 use crate::words::tool::{ToolCall, ToolEffect, ToolSpec};
+use crate::words::{
+    Category, Choice, Key, LimitMetric, MessageKind, Metric, Mode, OperatorWord, PhaseName, QuestionKind, Rejection,
+    Slot, What,
+};
 
 /// Categories that imply network access: allowing one for a call also opens the network for it.
 const NETWORKED: [&str; 6] = [HTTP_FETCH, GIT_PUSH, EXTERNAL_MESSAGE, DEPLOY, PACKAGE_CHANGE, PAID_API_CALL];

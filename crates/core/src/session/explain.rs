@@ -5,19 +5,19 @@
 //! today's decision at that moment, with every check's finding; the authority that could allow it; and the outcome of
 //! the call.
 
-use crate::words::{Category, GateAnswer, Layer, OperatorWord, Part};
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::HasSessions;
 use super::machine::Decider;
 use super::state::Call;
 use crate::gate::{Decision, Effect, Grant};
 use crate::procedure::run::Run;
 use crate::trace::{Body, CallEvent, Event, GateEvent, TurnEvent};
-use crate::work::Work;
+use crate::words::{Category, GateAnswer, Layer, OperatorWord, Part};
 
 /// Everything that bears on one call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -101,7 +101,7 @@ pub struct Happened {
 }
 
 /// Explains the call numbered `call` of the run; `None` if there is no such call. `run` must be fresh.
-pub fn explain(events: &[Event], mut run: Run<Work>, call: u32) -> Option<Explanation> {
+pub fn explain<P: HasSessions>(events: &[Event], mut run: Run<P>, call: u32) -> Option<Explanation> {
     let (part, number) = place(events, call)?;
     let mut explanation: Option<Explanation> = None;
     for event in events {

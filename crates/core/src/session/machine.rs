@@ -3,10 +3,6 @@
 //! Every decision is made here and in the two larger phases' files, from what `state.rs` says, and
 //! returned as one event or as the whole set of commands. Nothing is remembered on the side.
 
-use crate::words::{
-    Category, Choice, Key, Message, MessageKind, MessageRole, Mode, OperatorWord, Outcome, Part, PartKind, PhaseName,
-    Question, QuestionKind, Rejection, Slot, What,
-};
 use std::borrow::Cow;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -20,6 +16,10 @@ use crate::detect;
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
 use crate::trace::{AskEvent, Body, Entry, Event, GateEvent, LearnedEvent, PartEvent, TurnEvent};
+use crate::words::{
+    Category, Choice, Key, Message, MessageKind, MessageRole, Mode, OperatorWord, Outcome, Part, PartKind, PhaseName,
+    Question, QuestionKind, Rejection, Slot, What,
+};
 
 /// The reason of a transition that ends a run because the operator declined it.
 pub(super) const DECLINED: &str = "declined by the operator";

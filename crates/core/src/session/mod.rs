@@ -29,6 +29,11 @@ pub mod standing_orders;
 mod state;
 pub mod transcript;
 
+use crate::procedure::Procedure;
+use crate::procedure::run::Run;
+use crate::run::RunFacts;
+use crate::words::Part;
+
 pub use learned::LearnedLimits;
 pub(crate) use machine::Decider;
 pub use machine::Session;
@@ -37,3 +42,17 @@ pub use setup::{
     AgentLimits, HANDOFF_RETRIES_MAX, MAX_STEPS_DEFAULT, NUDGES_MAX, OUTPUT_TOKENS_MAX, Piece, RETRIES_MAX, Setup,
     TOOL_ROUNDS_MAX, TURN_ATTEMPTS_MAX, Task,
 };
+
+/// A procedure whose work is done by sessions, alone or several of them.
+pub trait HasSessions: Procedure<Facts = RunFacts> {
+    /// Returns the session at work in `part`; `None` if another one is at work, or none.
+    fn session_in(&self, part: &Part) -> Option<&Session>;
+}
+
+impl<P: HasSessions> Run<P> {
+    /// Returns the session at work in `part`, with the facts that it decides by; `None` if there is none.
+    #[must_use]
+    pub(crate) fn session_at(&self, part: &Part) -> Option<Decider<'_>> {
+        Some(Decider::new(self.child().session_in(part)?, self.facts()))
+    }
+}

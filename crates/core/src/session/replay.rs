@@ -4,7 +4,6 @@
 //! stays what happened: each event is applied as it stands, so that one difference does not hide or
 //! invent the next. A turn is read once, as a whole: it differs or it doesn't.
 
-use crate::words::GateAnswer;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,6 +14,7 @@ use crate::trace::{
     AskEvent, Body, BudgetEvent, CallEvent, Entry, Event, GateEvent, HostEvent, LearnedEvent, PartEvent, RunEvent,
     TurnEvent,
 };
+use crate::words::GateAnswer;
 
 /// One decision that would be another one today.
 #[derive(Debug, Clone, PartialEq, Serialize)]

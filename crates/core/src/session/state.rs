@@ -4,10 +4,6 @@
 //! `apply` takes facts; it decides nothing. A thing that another version could decide otherwise is decided in
 //! `machine.rs` and comes back here as an event.
 
-use crate::words::{
-    Choice, FailureKind, GateAnswer, HookFault, InterruptedEffect, Layer, LimitMetric, Message, MessageKind,
-    MessageRole, OperatorWord, Outcome, PhaseName, QuestionKind, Slot, Stop, What,
-};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
@@ -31,6 +27,10 @@ use crate::trace::{
 };
 use crate::words::moment::after;
 use crate::words::tool::ToolCall;
+use crate::words::{
+    Choice, FailureKind, GateAnswer, HookFault, InterruptedEffect, Layer, LimitMetric, Message, MessageKind,
+    MessageRole, OperatorWord, Outcome, PhaseName, QuestionKind, Slot, Stop, What,
+};
 
 /// A wait before another attempt at a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use crate::trace::{Body, CallEvent, Event, PartEvent, TurnEvent, wire};
 use crate::words::provider_data::ProviderData;
 use crate::words::tool::ToolCall;
 use crate::words::{MessageRole, PhaseName, Rejection, fence};
-use jiff::Timestamp;
 
 /// The messages of one part, numbered from 0 in the order in which they were recorded.
 #[derive(Debug, Clone, Default)]

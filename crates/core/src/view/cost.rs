@@ -6,7 +6,6 @@
 //!
 //! Begin with [`of`].
 
-use crate::trace::{EventKind, PeerKind, TraceLineKind};
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
@@ -15,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::columns::table_of;
 use super::damage;
 use crate::trace::read::{Fields, Trace, TraceLine};
+use crate::trace::{EventKind, PeerKind, TraceLineKind};
 use crate::words::price::Prices;
-use crate::words::{Usage, price};
+use crate::words::{Usage, doer_of, price};
 
 /// The price of a token.
 #[derive(Debug, Clone, Copy)]
@@ -407,7 +407,7 @@ fn turn_of(line: &TraceLine<'_>) -> Option<TurnUsage> {
             let input = [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
             let is_reported = usage.input_tokens.is_some() || usage.output_tokens.is_some();
             Some(TurnUsage {
-                role: role_of(&line.part).to_owned(),
+                role: doer_of(&line.part).to_owned(),
                 part: line.part.to_string(),
                 tokens_in: input.into_iter().flatten().fold(0, u64::saturating_add),
                 tokens_out: usage.output_tokens.unwrap_or(0),
@@ -429,14 +429,6 @@ fn usage_of(fields: &Fields<'_>) -> Usage {
         output_tokens: fields.number("output_tokens"),
         reasoning_tokens: fields.number("reasoning_tokens"),
     }
-}
-
-/// The last segment of a part without its attempt: the `executor` of `subtask/2.1/executor`, the `coding`
-/// of `stage/coding.1`.
-pub(crate) fn role_of(part: &str) -> &str {
-    let last = part.rsplit('/').next().unwrap_or(part);
-    let role = last.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    if role.is_empty() { if part.is_empty() { "run" } else { part } } else { role }
 }
 
 /// Its text: a table of roles, one of sessions where a run has several, and the total where prices are
@@ -504,19 +496,6 @@ fn table_by<'a>(first: &str, rows: impl Iterator<Item = (&'a str, &'a Spent)>, h
 mod tests {
     use super::*;
     use crate::trace::read::read_bytes;
-
-    #[test]
-    fn a_role_is_the_last_word_of_a_part() {
-        for (part, role) in [
-            ("", "run"),
-            ("session", "session"),
-            ("subtask/2.1/executor", "executor"),
-            ("stage/coding.1", "coding"),
-            ("iteration/7", "iteration/7"),
-        ] {
-            assert_eq!(role_of(part), role, "{part}");
-        }
-    }
 
     const DAY: &str = "2026-01-02T03:04:05.000Z";
 

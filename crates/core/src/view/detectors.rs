@@ -1,6 +1,5 @@
 //! Number of times that each detector fired.
 
-use crate::trace::EventKind;
 use std::cmp::Reverse;
 
 use indexmap::IndexMap;
@@ -8,6 +7,7 @@ use serde::Serialize;
 
 use super::columns::table;
 use super::damage;
+use crate::trace::EventKind;
 use crate::trace::read::Trace;
 
 /// The detectors that fired, most often first, ties in the order in which they were first seen.

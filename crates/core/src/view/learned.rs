@@ -1,6 +1,5 @@
 //! A learned profile, and what a run made of it.
 
-use crate::trace::EventKind;
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -8,6 +7,7 @@ use serde::Serialize;
 use super::columns::Sheet;
 use crate::detect::Detector;
 use crate::learn::profile::{Change, Evidence, Profile};
+use crate::trace::EventKind;
 use crate::trace::read::Trace;
 use crate::words::text::cut;
 use crate::words::visible::visible_line;

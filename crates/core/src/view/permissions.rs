@@ -3,12 +3,12 @@
 //! The peer gives a request and its grant different ids, so that its traces show two rows for one; which
 //! belongs to which can't be known from the trace, and is not guessed. Ours have one id.
 
-use crate::trace::EventKind;
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::columns::table;
 use super::damage;
+use crate::trace::EventKind;
 use crate::trace::read::Trace;
 use crate::words::text::{cut, head};
 

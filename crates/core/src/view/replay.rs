@@ -9,11 +9,11 @@
 //! record no events; what follows the first phase 3 question about a tool), nothing is compared, since a
 //! difference would say nothing. Our own journals name the turn, and are compared exactly elsewhere.
 
-use crate::trace::EventKind;
 use serde::Serialize;
 
 use super::peer_session::{PeerMessage, PeerSession};
 use crate::detect::TurnReading;
+use crate::trace::EventKind;
 use crate::trace::read::Trace;
 use crate::words::visible::visible_line;
 

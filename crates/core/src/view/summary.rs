@@ -2,7 +2,6 @@
 //!
 //! A trace of the peer without a session file can be summarized too; it says less.
 
-use crate::trace::EventKind;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -10,6 +9,7 @@ use serde::Serialize;
 
 use super::damage;
 use super::phase::Phase;
+use crate::trace::EventKind;
 use crate::trace::read::{Fields, Trace, TraceLine};
 use crate::words::moment::after;
 use crate::words::text::cut;

@@ -1,11 +1,11 @@
 //! Number of times that each phase was entered, and its duration.
 
-use crate::trace::EventKind;
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::columns::table;
 use super::damage;
+use crate::trace::EventKind;
 use crate::trace::read::Trace;
 
 /// The phases of a run, in the order in which they were first seen.

@@ -1,6 +1,5 @@
 //! The tool calls of a run: its own, and those that a coding CLI made within it.
 
-use crate::trace::{EventKind, PeerKind, TraceLineKind};
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -8,6 +7,7 @@ use serde::Serialize;
 use super::columns::table;
 use super::damage;
 use crate::trace::read::{Trace, TraceLine};
+use crate::trace::{EventKind, PeerKind, TraceLineKind};
 
 /// The tool calls of a run, in the order in which they began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

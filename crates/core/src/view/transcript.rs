@@ -1,10 +1,10 @@
 //! All that was said in a run, by whom and when.
 
-use crate::trace::EventKind;
 use serde::Serialize;
 
 use super::peer_session::{PeerMessage, PeerSession, read_transcript};
 use super::{peer_summary, summary};
+use crate::trace::EventKind;
 use crate::trace::read::{Fields, Trace};
 use crate::words::visible::{visible_line, visible_text};
 

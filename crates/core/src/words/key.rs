@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::role::RoleName;
+
 /// Place of something in a run: segments with `/` between them; the root is empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Part(Option<Arc<str>>);
@@ -51,6 +53,21 @@ impl Part {
         other.is_root() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
+    /// Returns the segments, from the run down.
+    pub fn segments(&self) -> impl Iterator<Item = PartSegment<'_>> {
+        segments_of(self.as_str())
+    }
+
+    /// Returns the role that works here, such as `executor` in `crew/subtask/2.1/executor`; `None` if no role does.
+    #[must_use]
+    pub fn role(&self) -> Option<RoleName> {
+        let segments: Vec<_> = self.segments().collect();
+        match segments.as_slice() {
+            [.., PartSegment::Numbered { kind: "plan" | "subtask", .. }, PartSegment::Named(role)] => role.parse().ok(),
+            _ => None,
+        }
+    }
+
     /// Its text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -76,6 +93,42 @@ impl FromStr for Part {
 pub struct BadPart {
     /// The name as it was given, cut to a length that can be shown.
     pub given: String,
+}
+
+/// One segment of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartSegment<'a> {
+    /// There is one of it: `session`, `crew`, a role.
+    Named(&'a str),
+    /// One of several of its kind: `subtask/2.1`, `stage/coding.1`.
+    Numbered {
+        /// The kind.
+        kind: &'a str,
+        /// Its number or name, with the attempt.
+        number: &'a str,
+    },
+}
+
+/// The kinds of segments of which there may be several.
+const NUMBERED: [&str; 5] = ["plan", "subtask", "stage", "iteration", "voter"];
+
+fn segments_of(part: &str) -> impl Iterator<Item = PartSegment<'_>> {
+    let mut texts = part.split('/').filter(|text| !text.is_empty());
+    std::iter::from_fn(move || {
+        let text = texts.next()?;
+        let number = NUMBERED.contains(&text).then(|| texts.next()).flatten();
+        Some(number.map_or(PartSegment::Named(text), |number| PartSegment::Numbered { kind: text, number }))
+    })
+}
+
+/// Returns the name by which the work of a part is added up: its role or other name, or its kind where there may be
+/// several of them; `run` for the run itself.
+#[must_use]
+pub fn doer_of(part: &str) -> &str {
+    match segments_of(part).last() {
+        Some(PartSegment::Named(name) | PartSegment::Numbered { kind: name, .. }) => name,
+        None => "run",
+    }
 }
 
 impl fmt::Display for Part {
@@ -204,6 +257,21 @@ mod tests {
         }
         for text in ["", "turn", "turn/1", "turn/x.1", "spin/1.1", "turn/1.1.1", "turn/-1.1"] {
             assert!(text.parse::<Slot>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn work_is_added_up_by_role_or_by_kind() {
+        for (part, doer) in [
+            ("", "run"),
+            ("session", "session"),
+            ("crew/subtask/2.1/executor", "executor"),
+            ("stage/coding.1", "stage"),
+            ("iteration/7", "iteration"),
+            ("iteration/7/voter/2", "voter"),
+            ("subtask", "subtask"),
+        ] {
+            assert_eq!(doer_of(part), doer, "{part}");
         }
     }
 

@@ -37,7 +37,7 @@ pub use call::{CancelledBy, Rejection, RescueKind};
 pub use category::Category;
 pub use crew::{CrewState, Signal};
 pub use gate::{GateAnswer, HookFault, Lasts, Layer, Look, OperatorWord};
-pub use key::{BadPart, BadSlot, Key, Part, Slot, What};
+pub use key::{BadPart, BadSlot, Key, Part, PartSegment, Slot, What, doer_of};
 pub use learned::Applied;
 pub use limit::LimitSource;
 pub use mode::Mode;

@@ -93,14 +93,6 @@ impl RoleName {
     pub fn known(&self) -> Option<Role> {
         Role::from_word(&self.0)
     }
-
-    /// Returns the role that works in a part of a run, such as `crew/subtask/2.1/executor`; `None` if no role does.
-    #[must_use]
-    pub fn of_part(part: &str) -> Option<Self> {
-        let mut segments = part.rsplit('/');
-        let (last, _number, above) = (segments.next()?, segments.next()?, segments.next()?);
-        ["plan", "subtask"].contains(&above).then(|| last.parse().ok())?
-    }
 }
 
 impl FromStr for RoleName {
@@ -164,6 +156,7 @@ impl fmt::Display for RoleName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::Part;
 
     #[test]
     fn names_are_checked_and_the_four_come_first() {
@@ -191,7 +184,7 @@ mod tests {
             ("crew", None),
             ("session", None),
         ] {
-            assert_eq!(RoleName::of_part(part).as_ref().map(RoleName::as_str), role, "{part}");
+            assert_eq!(part.parse::<Part>().expect("a part").role().as_ref().map(RoleName::as_str), role, "{part}");
         }
     }
 

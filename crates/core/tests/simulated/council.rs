@@ -1,7 +1,6 @@
 //! Several sessions at work at once in one run, under the simulator: what they share is the run's, and none of them
 //! takes anything from another.
 
-use adjutant_core::words::{Budget, FailureKind, Message, Metric, Outcome, Part, PartKind, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use adjutant_core::trace::{
 };
 use adjutant_core::words::price::Prices;
 use adjutant_core::words::tool::ToolEffect;
+use adjutant_core::words::{Budget, FailureKind, Message, Metric, Outcome, Part, PartKind, Usage};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;

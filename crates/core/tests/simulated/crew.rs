@@ -1,10 +1,6 @@
 //! The crew, proven by the simulator: scripts of replies by role, good, malformed, contradictory, blocking, times
 //! kills at every tick.
 
-use adjutant_core::words::{
-    Amendment, Budget, Category, CrewState, LimitMetric, LimitSource, Message, MessageKind, Metric, Mode, Outcome,
-    Part, PhaseName, QuestionKind,
-};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -19,6 +15,10 @@ use adjutant_core::trace::{
 };
 use adjutant_core::words::role::{Role, RoleName};
 use adjutant_core::words::tool::ToolEffect;
+use adjutant_core::words::{
+    Amendment, Budget, Category, CrewState, LimitMetric, LimitSource, Message, MessageKind, Metric, Mode, Outcome,
+    Part, PhaseName, QuestionKind,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

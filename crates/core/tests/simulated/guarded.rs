@@ -1,7 +1,6 @@
 //! Tests sessions under the simulator with text from outside, guard hooks, and a tree that changed outside the scope:
 //! killed anywhere.
 
-use adjutant_core::words::{Category, GateAnswer, HookFault, OperatorWord, Outcome, QuestionKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use adjutant_core::session::Setup;
 use adjutant_core::session::replay::replay;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, GateEvent, PartEvent, TurnEvent};
 use adjutant_core::words::tool::{ToolCall, ToolEffect, ToolSpec};
+use adjutant_core::words::{Category, GateAnswer, HookFault, OperatorWord, Outcome, QuestionKind};
 use serde_json::{Value, json};
 
 use crate::simulator::{self, Ended, Plan, Said, World, alone, call, simulate};

@@ -1,9 +1,6 @@
 //! Tests a learned profile in a session and in a crew, under the simulator: limits that hold, that are asked about, and
 //! that no kill refills.
 
-use adjutant_core::words::{
-    Budget, Category, LimitMetric, LimitSource, Metric, Mode, Outcome, PhaseName, QuestionKind,
-};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,6 +10,9 @@ use adjutant_core::session::replay::replay;
 use adjutant_core::session::{LearnedLimits, Setup};
 use adjutant_core::trace::{AskEvent, Body, BudgetEvent, CallEvent, LearnedEvent};
 use adjutant_core::words::tool::ToolEffect;
+use adjutant_core::words::{
+    Budget, Category, LimitMetric, LimitSource, Metric, Mode, Outcome, PhaseName, QuestionKind,
+};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -1,15 +1,15 @@
 //! The trait, the driver and its ledger, proven on a toy: a parent with two children that each take a
 //! turn, ask a question and make a call, side by side.
 
-use adjutant_core::words::{
-    Choice, InterruptedEffect, Key, Message, Offer, Outcome, Part, PartKind, Question, QuestionKind, Slot, What,
-};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Children, Command, Next, Procedure, Want};
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, HostEvent, PartEvent, TurnEvent};
+use adjutant_core::words::{
+    Choice, InterruptedEffect, Key, Message, Offer, Outcome, Part, PartKind, Question, QuestionKind, Slot, What,
+};
 use proptest::prelude::*;
 use serde_json::json;
 

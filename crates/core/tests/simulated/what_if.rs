@@ -1,6 +1,5 @@
 //! Tests what-if reports on recorded runs: each kind of difference, and nothing where there is none.
 
-use adjutant_core::words::{Category, GateAnswer, Part, PhaseName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -14,6 +13,7 @@ use adjutant_core::trace::{
     AgentOptions, Body, Event, GateEvent, LearnedOptions, RunEvent, RunOptions, RunStart, TurnEvent, Versions,
 };
 use adjutant_core::words::tool::ToolEffect;
+use adjutant_core::words::{Category, GateAnswer, Part, PhaseName};
 use adjutant_core::work::Work;
 use jiff::Timestamp;
 use serde_json::json;

@@ -4,9 +4,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
+use adjutant_core::gate::rescue::Extent;
+
 use super::*;
 use crate::workdir::Workdir;
-use adjutant_core::gate::rescue::Extent;
 
 struct RescueFixture {
     folder: tempfile::TempDir,

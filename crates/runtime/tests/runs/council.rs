@@ -1,6 +1,5 @@
 //! Five sessions of one run are at work at once: the server has five requests open before it answers the first.
 
-use adjutant_core::words::{Choice, Key, Mode, Outcome, Part, PartKind, Question, QuestionKind};
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
@@ -20,6 +19,7 @@ use adjutant_core::trace::{
     AgentOptions, Body, Entry, Event, PartEvent, RunEvent, RunOptions, RunStart, TRACE_VERSION, TurnEvent, Versions,
 };
 use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
+use adjutant_core::words::{Choice, Key, Mode, Outcome, Part, PartKind, Question, QuestionKind};
 use adjutant_loopback::{Format, Reply, Rules, read_request};
 use adjutant_ports::{
     Answered, CancellationToken, Clock, GrantStore, Heard, Hooks, Operator, Pending, Prepared, Progress, Settled, Tools,

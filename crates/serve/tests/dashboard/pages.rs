@@ -1,13 +1,13 @@
 //! Tests the content of the pages: everything that the journals say, as text.
 
-use adjutant_core::words::{
-    Choice, GateAnswer, Key, Layer, MessageKind, MessageRole, Outcome, Part, PhaseName, QuestionKind, Slot, Stop, What,
-};
 use std::fs;
 
 use adjutant_core::inbox::mailbox::{Answer, First};
 use adjutant_core::trace::{Body, CallEvent, GateEvent, HostEvent, PartEvent, RunEvent, TurnEvent};
 use adjutant_core::words::tool::ToolCall;
+use adjutant_core::words::{
+    Choice, GateAnswer, Key, Layer, MessageKind, MessageRole, Outcome, Part, PhaseName, QuestionKind, Slot, Stop, What,
+};
 use adjutant_store::Mailbox;
 use serde_json::json;
 

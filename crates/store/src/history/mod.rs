@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 
 use adjutant_core::learn::{PeerFacts, RunRecord, Walk};
 use rayon::prelude::*;
+use rollups::Rollups;
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
 use crate::plain_file;
 use crate::runs;
 use crate::scan::{self, Use};
-use rollups::Rollups;
 
 /// Number of traces in memory at once.
 const BLOCK: usize = 256;

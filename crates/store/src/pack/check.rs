@@ -1,11 +1,11 @@
 //! Verifies a pack of unknown origin where it lies, without unpacking it.
 
-use adjutant_core::trace::EventKind;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::trace::EventKind;
 use adjutant_core::trace::pack::{
     ARTIFACTS, Check, HASHES, JOURNAL, MANIFEST, MANIFEST_BYTES_MAX, Manifest, PROGRAM, PROGRAM_TEXT, RedactedChain,
 };

@@ -12,12 +12,12 @@ mod tokens;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-
-use crate::corpus;
-use crate::random::Random;
 use forms::{ACTS, AROUND, BEFORE, BEHIND, DATA, NAMES, NOISE, RUN, WORD_DATA, WORD_RUN};
 use quoting::{double, requoted, single};
 use tokens::{is_word, tokens};
+
+use crate::corpus;
+use crate::random::Random;
 
 /// The longest line that is made, in characters.
 const CHARS_MAX: usize = 700;

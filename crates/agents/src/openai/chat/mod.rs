@@ -11,11 +11,12 @@ mod thinking;
 
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
+use stream::ChatFold;
 
 use super::{CHAT_ADAPTER_ID, COMPAT_ADAPTER_ID, GROK_ADAPTER_ID};
 use crate::api::{ReplyReader, Terms, Wire, authorization, changed_names};
+
 pub use server::{Picked, Server, UnknownServer, pick};
-use stream::ChatFold;
 
 /// Chat Completions, as one server speaks it.
 #[derive(Debug, Clone, Copy)]

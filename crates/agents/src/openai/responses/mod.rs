@@ -9,11 +9,12 @@ mod stream;
 
 use adjutant_ports::TurnRequest;
 use serde_json::Value;
+use stream::ResponsesFold;
 
 use super::ADAPTER_ID;
 use crate::api::{ReplyReader, Terms, Wire, authorization, changed_names};
+
 pub(super) use model::thinks;
-use stream::ResponsesFold;
 
 /// The Responses API.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,12 +1,13 @@
 //! Questions and waits: what waits for the operator or for a time, and what the operator says unasked.
 
+use serde::{Deserialize, Serialize};
+
 use super::LedgerRole;
 use crate::trace::spec::RedactionRule::{MapOf, Object, Objects, Plain};
 use crate::trace::spec::{Field, Spec, Weight, any, joined, number, plain, slot, text, typed, warns};
 use crate::trace::spec::{NOTE_UNITS_MAX, SAID_UNITS_MAX};
 use crate::words::text::cut;
 use crate::words::{Choice, Message, Question, Slot};
-use serde::{Deserialize, Serialize};
 
 /// A question or a wait began or ended, or the operator said something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,10 @@
 //! Limits: most of one is used, or one is reached.
 
+use serde::{Deserialize, Serialize};
+
 use super::LedgerRole;
 use crate::trace::spec::{Field, RecordedEvent, Spec, Weight, is_bad, number, text, warns};
 use crate::words::{LimitMetric, PhaseName};
-use serde::{Deserialize, Serialize};
 
 /// A limit is nearly or wholly used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,11 @@
 //! Crews: the moves of the coordinator, and warnings about a plan.
 
+use serde::{Deserialize, Serialize};
+
 use super::LedgerRole;
 use crate::trace::spec::{Spec, Weight, joined, plain, text};
 use crate::words::text::short_name;
 use crate::words::{CrewState, Signal};
-use serde::{Deserialize, Serialize};
 
 /// A crew moved on, or its plan goes beyond the brief.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! The gate: its decisions on calls, permissions and grants, guard hooks, looks at the working tree.
 
-use jiff::Timestamp;
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{LedgerRole, is_zero};

@@ -1,7 +1,8 @@
 //! The machine that a run works on, and notes for the operator.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use super::{LedgerRole, is_zero};
 use crate::trace::spec::RedactionRule::MapOf;

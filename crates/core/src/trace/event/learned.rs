@@ -1,11 +1,12 @@
 //! The learned profile and the memory of a project, as a run takes them over from earlier runs.
 
+use serde::{Deserialize, Serialize};
+
 use super::{LedgerRole, is_zero};
 use crate::memory::{Contradiction, Record};
 use crate::trace::spec::RedactionRule::{MapOf, Objects, Plain};
 use crate::trace::spec::{Field, Spec, Weight, any, flag, joined, number, object, plain, text, typed};
 use crate::words::{Applied, LimitSource, PhaseName};
-use serde::{Deserialize, Serialize};
 
 /// Something learned from earlier runs was taken over or used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,10 @@
 //! Parts of a run and the phases of a session: where it stands.
 
+use serde::{Deserialize, Serialize};
+
 use super::LedgerRole;
 use crate::trace::spec::{Spec, Weight, joined, number, outcome_tone, plain, text, typed, warns};
 use crate::words::{Mode, Outcome, PartKind, PhaseName};
-use serde::{Deserialize, Serialize};
 
 /// A part began or ended, or a session moved to another phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

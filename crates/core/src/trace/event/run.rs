@@ -1,15 +1,16 @@
 //! The run as a whole: its header, its beginning, its taking over, its end.
 
-use super::LedgerRole;
-use crate::trace::options::{RunOptions, RunStart};
-use crate::words::{Mode, Outcome};
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
+use super::LedgerRole;
+use crate::trace::options::{RunOptions, RunStart};
 use crate::trace::spec::RedactionRule::{MapOf, Object, Objects, Plain};
 use crate::trace::spec::{
     Field, Spec, Weight, any, joined, number, numbers, object, outcome_tone, plain, text, texts, typed,
 };
-use serde::{Deserialize, Serialize};
+use crate::words::{Mode, Outcome};
 
 /// An event of the run as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! Events become spans: the run and its parts are invocations of agents, turns are chats, calls executions of tools;
 //! what happened at a moment is an event of the part that it happened in.
 
-use crate::words::{GateAnswer, Key, LimitMetric, MessageRole, Outcome, Part, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -14,6 +13,7 @@ use crate::trace::{
     AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HostEvent, PartEvent, RunEvent,
     RunOptions, TurnEvent,
 };
+use crate::words::{GateAnswer, Key, LimitMetric, MessageRole, Outcome, Part, Usage};
 
 /// The choice to include or leave out the contents of what was said, written and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,5 @@
 //! The views over a journal of ours, made by hand of what a session can say.
 
-use crate::words::{
-    CancelledBy, Choice, FailureKind, GateAnswer, InterruptedEffect, Layer, LimitMetric, Message, MessageKind,
-    MessageRole, Mode, Offer, OperatorWord, Outcome, PartKind, PhaseName, Question, QuestionKind, Rejection, Stop,
-    Usage,
-};
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -17,6 +12,11 @@ use crate::trace::{
 use crate::view::list::ListRow;
 use crate::view::{cost, detectors, list, mcp, permissions, summary, timing, tools, trace, transcript};
 use crate::words::tool::ToolCall;
+use crate::words::{
+    CancelledBy, Choice, FailureKind, GateAnswer, InterruptedEffect, Layer, LimitMetric, Message, MessageKind,
+    MessageRole, Mode, Offer, OperatorWord, Outcome, PartKind, PhaseName, Question, QuestionKind, Rejection, Stop,
+    Usage,
+};
 
 fn run_start() -> Body {
     let options = RunOptions {

@@ -4,10 +4,6 @@
 //! In: a way to make the procedure, a [`World`] and a [`Plan`]. Out: how it ended and the whole journal, or
 //! the [`Violation`] that was caught. The world survives a kill, the driver does not.
 
-use adjutant_core::words::{
-    Budget, CancelledBy, Category, Choice, FailureKind, InterruptedEffect, Key, Look, Mode, Outcome, Part, Question,
-    QuestionKind, Stop, Usage,
-};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,6 +17,10 @@ use adjutant_core::procedure::{Begun, Breach, Command, Drive, Orphan, Procedure,
 use adjutant_core::session::{PATIENCE_ALONE_MS, Session, Setup, Task};
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, RunEvent, TurnEvent};
 use adjutant_core::words::tool::{FileChange, ToolCall, ToolEffect, ToolSpec};
+use adjutant_core::words::{
+    Budget, CancelledBy, Category, Choice, FailureKind, InterruptedEffect, Key, Look, Mode, Outcome, Part, Question,
+    QuestionKind, Stop, Usage,
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
