@@ -453,9 +453,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
     /// An effect that is more than a read waits until its intent is on the disk; so does whatever follows
     /// an operator's answer, and the end.
     fn durability(&self, body: &Body) -> Durability {
-        let reads = |name: &str| self.specs.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Reads);
         match body {
-            Body::Call(CallEvent::ToolCall { name, .. }) if !reads(name) => Durability::Synced,
+            Body::Call(CallEvent::ToolCall { name, .. }) if !self.reads(name) => Durability::Synced,
             Body::Gate(GateEvent::HookCall { .. }) => Durability::Synced,
             Body::Ask(AskEvent::Answer { .. } | AskEvent::OperatorMessage { .. })
             | Body::Run(RunEvent::RunEnd { .. } | RunEvent::RunStart(_)) => Durability::Synced,
@@ -523,8 +522,9 @@ impl<'j, P: Procedure> Driver<'j, P> {
             }
             Command::Call { call, network, limit_ms } => {
                 let wanted = WantedCall { key: key.clone(), call };
-                let readied = self.readied.take().filter(|(ready, _)| *ready == wanted);
-                let Some((_, Readied { call, mut prepared, rescued })) = readied else {
+                let readied = self.readied.take().filter(|(ready, _)| *ready == wanted).map(|(_, readied)| readied);
+                let Some(Readied { call, mut prepared, rescued }) = readied.or_else(|| self.nothing_to_ready(&wanted))
+                else {
                     self.prepare(wanted);
                     return Ok(());
                 };
@@ -564,6 +564,16 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
         self.cancels.insert(key, cancel);
         Ok(())
+    }
+
+    /// Returns the call as it is, if its tool merely reads: it changes nothing, so nothing is to be kept.
+    fn nothing_to_ready(&self, wanted: &WantedCall) -> Option<Readied> {
+        let call = self.as_it_was(&wanted.key, &wanted.call);
+        self.reads(&wanted.call.name).then(|| Readied { call, prepared: Prepared::default(), rescued: Ok(None) })
+    }
+
+    fn reads(&self, tool: &str) -> bool {
+        self.specs.iter().any(|known| known.name == tool && known.effect == ToolEffect::Reads)
     }
 
     /// Returns the agent at a place in the run's options.
