@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::inbox::mailbox::{Answer, Closing, First, Said};
 use adjutant_core::inbox::reply::Reply;
-use adjutant_core::words::{Key, Message, Question, QuestionKind};
+use adjutant_core::words::{Key, Question, QuestionKind};
 use adjutant_ports::{Answered, Heard, Progress};
 use adjutant_store::Mailbox;
 use adjutant_store::mailbox::MailboxError;
@@ -92,7 +92,7 @@ impl Correspondence {
             return None;
         }
         // Whoever had a run stand still before somebody went on with it has got what they wanted.
-        let is_past = |said: &Said| said.message == Message::Interrupt && said.at < self.since;
+        let is_past = |said: &Said| said.message.is_to_stand_still() && said.at < self.since;
         let letters = mailbox.read().ok()?;
         let new =
             letters.messages.into_iter().filter(|said| !is_past(said)).find(|said| heard.ids.insert(said.id.clone()));

@@ -24,12 +24,15 @@ use crate::sitting;
 
 /// Have a run stand still, to be resumed later
 ///
-/// What is in flight is cancelled, as by Ctrl-C. It stands still until `adjutant resume`, also for a worker, and whatever
-/// is answered meanwhile.
+/// Turns and calls in flight end first; nothing more begins. It stands still until `adjutant resume`, also for a worker,
+/// and whatever is answered meanwhile.
 #[derive(Debug, clap::Args)]
 pub struct PauseArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
     run: String,
+    /// Cancel what is in flight instead of letting it end
+    #[arg(long)]
+    now: bool,
 }
 
 /// Stop a run for good
@@ -91,9 +94,13 @@ pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let (run_id, _) = unfinished(&home, &args.run)?;
     let is_driven = say::is_driven(&home, &run_id);
-    put(&home, &run_id, Part::root(), Message::Interrupt)?;
-    // Whoever drives it hears of it; of what nobody drives a worker keeps its hands.
-    let until = if is_driven { "" } else { ", and no worker goes on with it" };
+    put(&home, &run_id, Part::root(), if args.now { Message::Interrupt } else { Message::Pause })?;
+    // A driver hears of it; a worker leaves alone what nobody drives.
+    let until = match (is_driven, args.now) {
+        (true, true) => "",
+        (true, false) => " once what is in flight has ended",
+        (false, _) => ", and no worker goes on with it",
+    };
     tell!("run {run_id}: it stands still{until}: adjutant resume {run_id}");
     Ok(Ending::Done)
 }

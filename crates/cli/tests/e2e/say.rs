@@ -78,7 +78,7 @@ fn a_run_is_paused_gone_on_with_and_stopped_from_elsewhere() {
     let home = TestHome::new();
     let mut running = waiting(&home);
     home.run(&["pause", RUN]).expect_code(0).expect_text("it stands still");
-    running.until("says (inbox): interrupt");
+    running.until("says (inbox): pause");
     running.finish().expect_code(130);
     home.run(&["pause", RUN]).expect_code(0).expect_text("no worker goes on with it");
     // The pause is over once somebody goes on.

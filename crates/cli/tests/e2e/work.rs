@@ -115,7 +115,7 @@ fn what_an_operator_paused_stands_until_they_resume_it() {
     running.until("no ");
     home.run(&["pause", RUN]).expect_code(0).expect_text("it stands still");
     // Its input stays open: it ends by what it was told.
-    running.until("says (inbox): interrupt");
+    running.until("says (inbox): pause");
     running.finish().expect_code(130);
     check_left(&home, 0, "");
     home.run(&["resume", RUN]).expect_code(4);
@@ -408,7 +408,7 @@ fn a_pause_of_one_run_leaves_the_worker_to_the_others() {
     let runs = three_answered(&home, [&first, &second, "true"]);
     let worker = home.start(&["work"]);
     let held = reached(&home, "first");
-    home.run(&["pause", &format!("{RUN}-r1")]).expect_code(0);
+    home.run(&["pause", &format!("{RUN}-r1"), "--now"]).expect_code(0);
     // The second is taken up only when the first was let go.
     let held_too = reached(&home, "second");
     drop(held);

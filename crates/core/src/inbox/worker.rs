@@ -114,7 +114,7 @@ impl Sittings {
             }
             // A driver that was told to end in peace was not killed.
             Body::Ask(AskEvent::OperatorMessage { message, by, .. }) => {
-                self.is_interrupted |= *message == Message::Interrupt && by != WORKER;
+                self.is_interrupted |= message.is_to_stand_still() && by != WORKER;
                 self.fruitless = 0;
             }
             _ => {}
@@ -159,7 +159,7 @@ impl Sittings {
         // A driver that was killed may not have heard it; what was said before the last one began is past.
         let is_told = |what: Message| said.iter().any(|said| said.message == what && began <= said.at);
         let is_stopped = is_told(Message::Stop);
-        if !is_stopped && (self.is_interrupted || is_told(Message::Interrupt)) {
+        if !is_stopped && (self.is_interrupted || is_told(Message::Interrupt) || is_told(Message::Pause)) {
             return Outlook::Paused;
         }
         let has_come =

@@ -876,7 +876,7 @@ impl SessionState {
                 self.judge_again();
                 self.steers.push_back(prompts::amended(&amendment.lines()));
             }
-            Message::Mode(_) | Message::Interrupt | Message::Stop => {}
+            Message::Mode(_) | Message::Pause | Message::Interrupt | Message::Stop => {}
         }
     }
 

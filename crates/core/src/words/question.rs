@@ -210,7 +210,10 @@ impl Choice {
 pub enum Message {
     /// Cancel what is in flight; the session goes on.
     Cancel,
-    /// Stand still; the run is resumed later.
+    /// Begin nothing more and stand still once the turns and calls in flight have ended; the run is resumed later. Said
+    /// twice it is an interrupt.
+    Pause,
+    /// Stand still at once: what is in flight is cancelled; the run is resumed later.
     Interrupt,
     /// Stop the run for good.
     Stop,
@@ -223,11 +226,18 @@ pub enum Message {
 }
 
 impl Message {
+    /// Returns true if the run is to stand still, to be resumed later.
+    #[must_use]
+    pub const fn is_to_stand_still(&self) -> bool {
+        matches!(self, Self::Pause | Self::Interrupt)
+    }
+
     /// Describes the message in a line, for a person.
     #[must_use]
     pub fn said(&self) -> String {
         match self {
             Self::Cancel => "cancel".to_owned(),
+            Self::Pause => "pause".to_owned(),
             Self::Interrupt => "interrupt".to_owned(),
             Self::Stop => "stop".to_owned(),
             Self::Mode(mode) => format!("mode={mode}"),

@@ -303,6 +303,39 @@ fn what_is_said_to_one_part_reaches_no_sibling() {
 }
 
 #[test]
+fn a_pause_lets_what_is_in_flight_land_and_begins_nothing() {
+    let setup = setup(Budget::default());
+    let intents = |ended: &Ended, of: &str| count(ended, of);
+    let still = |at: usize, messages: &[Message]| {
+        let messages = messages.iter().map(|message| (at, message.clone())).collect();
+        let world = World { messages, ..world(3, &talk(1), &[("confirmation", "go")]) };
+        simulate(&|| council(&setup, 3, false), &world, &Plan::default()).expect("no rule is broken")
+    };
+    let whole = still(0, &[]);
+    let is_third = |event: &&Event| matches!(event.body, Body::Turn(TurnEvent::AgentRequest { .. }));
+    let third = whole.journal.iter().filter(is_third).nth(2).expect("three are asked").seq as usize + 1;
+    let paused = still(third, &[Message::Pause]);
+    assert_eq!(paused.outcome, None);
+    assert_eq!((intents(&paused, "agent_request"), intents(&paused, "agent_reply")), (3, 3), "all three landed");
+    assert_eq!((count(&paused, "agent_failed"), count(&paused, "question")), (0, 0));
+    for messages in [&[Message::Interrupt][..], &[Message::Pause, Message::Pause]] {
+        let stopped = still(third, messages);
+        assert_eq!((count(&stopped, "agent_request"), count(&stopped, "agent_reply")), (3, 0), "{messages:?}");
+    }
+    // Taken over it goes on, wherever it was killed.
+    let world = World { messages: vec![(third, Message::Pause)], ..world(3, &talk(1), &[("confirmation", "go")]) };
+    for first in 1..=paused.ticks {
+        let plan = Plan { kills: BTreeSet::from([first, paused.ticks]), ..Plan::default() };
+        let ended = simulate(&|| council(&setup, 3, false), &world, &plan)
+            .unwrap_or_else(|caught| panic!("{first}: {caught:?}"));
+        assert!(matches!(ended.outcome, None | Some(Outcome::Completed)), "{first}");
+    }
+    let plan = Plan { kills: BTreeSet::from([paused.ticks]), ..Plan::default() };
+    let ended = simulate(&|| council(&setup, 3, false), &world, &plan).expect("no rule is broken");
+    assert_eq!((ended.outcome, count(&ended, "agent_reply")), (Some(Outcome::Completed), 12));
+}
+
+#[test]
 fn a_deadline_that_has_passed_is_asked_about_once() {
     let setup = Arc::new(Setup {
         deadline: Some(("yesterday".to_owned(), Timestamp::UNIX_EPOCH)),

@@ -163,7 +163,9 @@ fn tell(hall: &Hall, run_id: &RunId, word: RunMessage) -> Result<MessageOutcome,
     say::unfinished(home, run_id).map_err(not_told)?;
     let (message, then, undriven) = match word {
         // Whoever drives it hears of it; of what nobody drives a worker keeps its hands.
-        RunMessage::Pause {} => (Message::Interrupt, "it stands still", "no worker goes on with it until then"),
+        RunMessage::Pause {} => {
+            (Message::Pause, "it stands still once what is in flight has ended", "no worker goes on with it until then")
+        }
         RunMessage::Stop {} => (Message::Stop, "it is stopped", "once it is driven"),
         RunMessage::Steer { text } => {
             let text = text.trim().to_owned();
