@@ -255,7 +255,7 @@ fn the_pages_name_what_the_program_knows() {
     has_rows("docs/sandbox.md", Layer::ALL.map(Layer::as_str));
     has_rows("docs/sandbox.md", Wall::ALL.map(Wall::as_str));
     has_rows("docs/briefs.md", strings("crates/core/src/brief/fields.rs", "const FIELDS: "));
-    let questions = read("crates/core/src/inbox/question.rs");
+    let questions = read("crates/core/src/words/question.rs");
     let kinds = block(&questions, "pub enum QuestionKind {");
     has_rows("docs/running.md", kinds.filter_map(|line| Some(snake(line.strip_prefix("    ")?.strip_suffix(',')?))));
 }
