@@ -7,6 +7,7 @@
 
 use std::sync::LazyLock;
 
+use crate::words::HandoffKind;
 use jsonschema::Validator;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
@@ -172,30 +173,6 @@ pub enum BudgetMetric {
     Tokens,
     WallClockMs,
     ToolCalls,
-}
-
-/// Kind of handoff that a session has to give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum HandoffKind {
-    /// A plan.
-    Plan,
-    /// Account of the work on a sub-task.
-    Execution,
-    /// A judgement.
-    Review,
-}
-
-impl HandoffKind {
-    /// Its word on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Execution => "execution",
-            Self::Review => "review",
-        }
-    }
 }
 
 impl Handoff {

@@ -129,9 +129,11 @@ impl Procedure for SidePanel {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         match self.ended {
             Some(outcome) => Next::Done(outcome),
-            None if !self.is_started => {
-                record(Body::Part(PartEvent::PartStart { kind: adjutant_core::words::PartKind::Council }))
-            }
+            None if !self.is_started => record(Body::Part(PartEvent::PartStart {
+                kind: adjutant_core::words::PartKind::Council,
+                contract: None,
+                agent: 0,
+            })),
             None if self.sessions.is_empty() => record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             None => self.sessions.next(facts),
         }

@@ -207,19 +207,24 @@ impl Procedure for Crew {
         {
             Arc::make_mut(&mut self.setup).base.amend(amendment);
         }
+        if let Body::Part(PartEvent::PartStart { .. }) = event.body {
+            self.state.call_in(&self.setup, &self.part, &event.part);
+        }
         self.state.apply(event, &self.part, &self.setup.checks);
-        self.state.call_in(&self.setup, &self.part);
     }
 
     fn next(&self, facts: &RunFacts) -> Next {
         if !self.state.started {
-            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Crew }));
+            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Crew, contract: None, agent: 0 }));
         }
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);
         }
         if !self.state.children.is_empty() {
             return self.state.children.next(facts);
+        }
+        if let Some(begun) = self.state.next_child(&self.setup, &self.part) {
+            return Next::Record(begun);
         }
         match self.state.at {
             CrewState::Init => match &self.state.confirmed {

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use super::state::{CrewProgress, SessionOutcome, SubTaskState};
 use crate::gate::checks::Checks;
 use crate::gate::custom_role::{CustomRole, Member};
-use crate::handoff::{Handoff, HandoffKind, Review};
+use crate::handoff::{Handoff, Review};
 use crate::session::prompts::how_to_hand_off;
+use crate::words::HandoffKind;
 use crate::words::fence::fenced;
 use crate::words::role::{Role, RoleName};
 

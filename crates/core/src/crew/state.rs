@@ -10,11 +10,11 @@ use crate::gate::checks::Checks;
 use crate::gate::custom_role::Member;
 use crate::handoff::{Handoff, ReviewVerdict, SubTask, WorkPlan};
 use crate::procedure::{Children, Gone};
-use crate::session::Session;
-use crate::trace::{AskEvent, Body, CrewEvent, Event, HostEvent, PartEvent};
+use crate::session::{Session, Task};
+use crate::trace::{AskEvent, Body, CrewEvent, Entry, Event, HostEvent, PartEvent};
 use crate::words::role::Role;
 use crate::words::tool::ToolEffect;
-use crate::words::{Category, CrewState, Message, Outcome, Part, Signal};
+use crate::words::{Category, CrewState, Message, Outcome, Part, PartKind, Signal};
 
 /// Progress of a crew: where it stands, its plan and its sub-tasks.
 #[derive(Debug, Clone)]
@@ -274,13 +274,29 @@ impl CrewProgress {
         }
     }
 
-    /// Calls in the member that is due, if no session is at work.
-    pub(super) fn call_in(&mut self, setup: &CrewSetup, part: &Part) {
+    /// Returns the beginning of the session of the member that is due, with its contract and its agent.
+    pub(super) fn next_child(&self, setup: &CrewSetup, part: &Part) -> Option<Entry> {
+        let (segment, member) = self.due(setup)?;
+        let session = setup.session(member.as_ref(), self);
+        let contract = match &session.task {
+            Task::Piece(piece) => Some(piece.handoff),
+            _ => None,
+        };
+        let agent = session.agents.first().map_or(0, |agent| agent.place);
+        let body = Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract, agent });
+        Some(Entry { part: part.child(&segment), body })
+    }
+
+    /// Calls in the member that is due and whose session begins in `begun`.
+    pub(super) fn call_in(&mut self, setup: &CrewSetup, part: &Part, begun: &Part) {
         if !self.children.is_empty() || !self.started || self.ended.is_some() {
             return;
         }
         let Some((segment, member)) = self.due(setup) else { return };
         let part = part.child(&segment);
+        if part != *begun {
+            return;
+        }
         let mut session = Session::new(setup.session(member.as_ref(), self), part.clone());
         for event in std::mem::take(&mut self.unheard) {
             session.recall(&event);

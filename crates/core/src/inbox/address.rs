@@ -38,7 +38,7 @@ pub fn find_part(events: &[Event], given: &str) -> Result<Part, NoAddress> {
     let mut at_work: BTreeSet<&Part> = BTreeSet::new();
     for event in events {
         match &event.body {
-            Body::Part(PartEvent::PartStart { kind: PartKind::Session }) => drop(at_work.insert(&event.part)),
+            Body::Part(PartEvent::PartStart { kind: PartKind::Session, .. }) => drop(at_work.insert(&event.part)),
             Body::Part(PartEvent::PartEnd { .. }) => at_work.retain(|part| !part.is_within(&event.part)),
             _ => {}
         }
@@ -73,9 +73,10 @@ mod tests {
 
     #[test]
     fn a_part_is_found_by_its_segments_while_it_is_at_work() {
-        let began = |part| event(part, Body::Part(PartEvent::PartStart { kind: PartKind::Session }));
+        let began =
+            |part| event(part, Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0 }));
         let mut events = vec![
-            event("crew", Body::Part(PartEvent::PartStart { kind: PartKind::Crew })),
+            event("crew", Body::Part(PartEvent::PartStart { kind: PartKind::Crew, contract: None, agent: 0 })),
             began("crew/intake"),
             event("crew/intake", Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             began("crew/subtask/1.1/executor"),

@@ -79,7 +79,7 @@ impl Procedure for Session {
 impl Decider<'_> {
     fn next(&self) -> Next {
         if !self.state.started {
-            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Session }));
+            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0 }));
         }
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);

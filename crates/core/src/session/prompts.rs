@@ -13,7 +13,7 @@ use crate::gate::custody::FolderChange;
 use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
 use crate::handoff;
-use crate::handoff::HandoffKind;
+use crate::words::HandoffKind;
 use crate::words::visible::visible_line;
 use crate::words::{Category, Choice, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection};
 

@@ -149,6 +149,8 @@ fn decision(body: &Body) -> String {
         Body::Part(PartEvent::PartEnd { outcome }) | Body::Run(RunEvent::RunEnd { outcome }) => {
             format!("end {outcome:?}")
         }
+        // Journals of before the contract was on record have none.
+        Body::Part(PartEvent::PartStart { kind, .. }) => format!("start a {}", kind.as_str()),
         Body::Part(PartEvent::ModeSet { mode }) => format!("mode {mode}"),
         Body::Ask(AskEvent::Question { slot, question }) => format!("ask {} ({slot})", question.kind.as_str()),
         Body::Call(CallEvent::ToolCall { slot, name, .. }) => format!("call {name} ({slot})"),

@@ -9,7 +9,7 @@ use crate::detect::Sensitivities;
 use crate::gate::checks::ChecksForJudge;
 use crate::gate::shell::Programs;
 use crate::gate::{GuardHook, Places, RoleLimit, Scope, Untrusted};
-use crate::handoff::HandoffKind;
+use crate::words::HandoffKind;
 use crate::words::tool::ToolSpecs;
 use crate::words::{Budget, Category, Mode};
 

@@ -41,7 +41,7 @@ pub struct Summary {
     pub phase: Option<Phase>,
     /// The mode: how far it goes without asking.
     pub mode: Option<String>,
-    /// Its outcome, in the words of [`Outcome`](crate::trace::Outcome); absent until it has ended.
+    /// Its outcome, in the words of [`Outcome`](crate::words::Outcome); absent until it has ended.
     pub outcome: Option<String>,
     /// The questions that are open.
     pub waiting: Vec<OpenQuestionRow>,

@@ -53,7 +53,10 @@ impl Procedure for Council {
     fn next(&self, facts: &RunFacts) -> Next {
         let record = |part: &Part, body| Next::Record(Entry { part: part.clone(), body });
         if !self.started {
-            return record(&self.part, Body::Part(PartEvent::PartStart { kind: PartKind::Council }));
+            return record(
+                &self.part,
+                Body::Part(PartEvent::PartStart { kind: PartKind::Council, contract: None, agent: 0 }),
+            );
         }
         if let Some(outcome) = self.ended {
             return Next::Done(outcome);

@@ -100,7 +100,7 @@ impl Procedure for Child {
             }
         }
         if !self.started {
-            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Session }));
+            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0 }));
         }
         if self.ended {
             return Next::Done(Outcome::Completed);
@@ -176,7 +176,7 @@ impl Procedure for Parent {
     fn next(&self, (): &()) -> Next {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         if !self.started {
-            return record(Body::Part(PartEvent::PartStart { kind: PartKind::Council }));
+            return record(Body::Part(PartEvent::PartStart { kind: PartKind::Council, contract: None, agent: 0 }));
         }
         if self.ended {
             return Next::Done(Outcome::Completed);

@@ -62,7 +62,9 @@ impl Procedure for Council {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         match self.ended {
             Some(outcome) => Next::Done(outcome),
-            None if !self.started => record(Body::Part(PartEvent::PartStart { kind: PartKind::Council })),
+            None if !self.started => {
+                record(Body::Part(PartEvent::PartStart { kind: PartKind::Council, contract: None, agent: 0 }))
+            }
             None if self.voters.is_empty() => record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             None => self.voters.next(facts),
         }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::LedgerRole;
+use super::{LedgerRole, is_zero};
 use crate::trace::spec::{Spec, Weight, joined, number, outcome_tone, plain, text, typed, warns};
-use crate::words::{Mode, Outcome, PartKind, PhaseName};
+use crate::words::{HandoffKind, Mode, Outcome, PartKind, PhaseName};
 
 /// A part began or ended, or a session moved to another phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,6 +14,12 @@ pub enum PartEvent {
     PartStart {
         /// Its kind.
         kind: PartKind,
+        /// The handoff that it has to give; absent if it is no piece of a run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contract: Option<HandoffKind>,
+        /// The agent that takes its turns: the place in the run's options.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        agent: u32,
     },
     /// A part came to its end; nothing under it is open.
     PartEnd {
@@ -81,8 +87,11 @@ pub(super) static PART_START: Spec = Spec {
     label: "part_start",
     weight: Weight::Turning,
     tone: plain,
-    fields: &[text("kind")],
-    detail: |line| line.word("kind").into_owned(),
+    fields: &[text("kind"), typed::<HandoffKind>("contract").or_absent(), number("agent").or_absent()],
+    detail: |line| {
+        let contract = line.text("contract").map(|contract| format!("contract={contract}")).unwrap_or_default();
+        joined(&[&line.word("kind"), &contract, &line.tagged("agent")])
+    },
 };
 
 pub(super) static PART_END: Spec = Spec {

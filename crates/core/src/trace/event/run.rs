@@ -18,7 +18,7 @@ use crate::words::{Mode, Outcome};
 pub enum RunEvent {
     /// The header: the first line of every journal.
     TraceVersion {
-        /// [`TRACE_VERSION`].
+        /// [`TRACE_VERSION`](super::TRACE_VERSION).
         version: u32,
         /// The version of the program that began the journal.
         adjutant_version: String,
@@ -102,9 +102,7 @@ pub(super) static RUN_RESUME: Spec = Spec {
     fields: &[any("options").redacted(Object(OPTIONS_FIELDS)), numbers("accepted_damage").or_absent()],
     detail: |line| {
         let accepted: Vec<String> = line.numbers("accepted_damage").iter().map(u64::to_string).collect();
-        let accepted =
-            if accepted.is_empty() { String::new() } else { format!("accepted_damage={}", accepted.join(",")) };
-        accepted
+        if accepted.is_empty() { String::new() } else { format!("accepted_damage={}", accepted.join(",")) }
     },
 };
 

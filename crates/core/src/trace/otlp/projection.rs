@@ -358,7 +358,7 @@ fn moment(body: &Body, content: Content) -> Option<(&'static str, Vec<Attribute>
         attributes
     };
     Some(match body {
-        Body::Part(PartEvent::PartStart { kind }) => {
+        Body::Part(PartEvent::PartStart { kind, .. }) => {
             ("adjutant.part_start", vec![text("adjutant.kind", kind.as_str())])
         }
         Body::Part(PartEvent::PhaseEnter { phase, .. }) => {
