@@ -11,11 +11,10 @@ use crate::gate::checks::{Checks, ChecksForJudge};
 use crate::gate::custom_role::{CustomRoles, Member};
 use crate::session::{AgentLimits, LearnedLimits, Piece, Setup, Task};
 use crate::trace::LearnedOptions;
-use crate::words::HandoffKind;
 use crate::words::category::SHELL_EXEC;
 use crate::words::role::{Role, RoleName};
 use crate::words::tool::{ToolEffect, ToolSpecs};
-use crate::words::{Budget, Category};
+use crate::words::{Budget, Category, HandoffKind};
 
 /// Setup of a crew.
 #[derive(Debug, Clone)]

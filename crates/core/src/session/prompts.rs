@@ -13,9 +13,10 @@ use crate::gate::custody::FolderChange;
 use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
 use crate::handoff;
-use crate::words::HandoffKind;
 use crate::words::visible::visible_line;
-use crate::words::{Category, Choice, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection};
+use crate::words::{
+    Category, Choice, HandoffKind, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection,
+};
 
 /// Number of lines about past acts in a runtime state.
 const PAST_LINES_MAX: usize = 120;

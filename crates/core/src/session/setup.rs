@@ -9,9 +9,8 @@ use crate::detect::Sensitivities;
 use crate::gate::checks::ChecksForJudge;
 use crate::gate::shell::Programs;
 use crate::gate::{GuardHook, Places, RoleLimit, Scope, Untrusted};
-use crate::words::HandoffKind;
 use crate::words::tool::ToolSpecs;
-use crate::words::{Budget, Category, Mode};
+use crate::words::{Budget, Category, HandoffKind, Mode};
 
 /// Number of steps that a session takes before the operator is asked (the peer's number).
 pub const MAX_STEPS_DEFAULT: u32 = 30;
