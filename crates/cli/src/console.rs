@@ -4,36 +4,41 @@
 //! Lines that come through a pipe were written for the questions in order: one thread reads them into a queue. Text
 //! typed at a terminal answers a question only if that stood on the screen before it; the rest is reported and ignored.
 //! The end of the input means that no operator is there: the question waits.
+//!
+//! Of several questions that are open at once, one reads for all: it shows what changed, and hands each line to the
+//! question that the line names. When it has its own answer, another one reads on.
 
 use std::io::{BufRead, IsTerminal};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use adjutant_core::gate::secrets;
 use adjutant_core::inbox::mailbox::Closing;
+use adjutant_core::inbox::naming::{self, LineSource, NamedLine, NumbersShown};
 use adjutant_core::inbox::reply;
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::trace::{AskEvent, Body, Event};
 use adjutant_core::words::visible::visible_line;
-use adjutant_core::words::{Key, Message, Mode, Question, QuestionKind};
+use adjutant_core::words::{Key, Message, Mode, Question, QuestionKind, Slot};
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_runtime::Correspondence;
 use adjutant_runtime::mail::OPERATOR;
 use adjutant_store::Mailbox;
 use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{Mutex as AsyncMutex, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 
 use crate::answers::Answers;
-use crate::keyboard::{self, Keyboard, KeyboardPrompt, TypedEntry};
+use crate::keyboard::{self, Keyboard, TypedEntry};
+use crate::questions_here::QuestionsHere;
 use crate::render::Renderer;
 use crate::screen::Screen;
 
+#[cfg(test)]
+mod tests;
+
 /// Within how long a second Ctrl-C means the run and not the call (the peer's window).
 const TWICE: Duration = Duration::from_secs(2);
-
-/// Number of unreadable replies after which the question is left open.
-const REPLIES_MAX: u32 = 5;
 
 /// The most that is shown of typed text that is not taken, in characters.
 const SHOWN_CHARS_MAX: usize = 200;
@@ -43,31 +48,25 @@ pub struct Console {
     screen: Arc<Screen>,
     correspondence: Correspondence,
     answers: Mutex<Answers>,
-    lines: AsyncMutex<InputLines>,
+    /// The terminal, if lines come from one.
+    keyboard: Option<Keyboard>,
+    /// Held by whoever reads for all questions that are open.
+    input: AsyncMutex<InputSource>,
+    questions: Mutex<QuestionsHere>,
+    /// Told when a question came or went.
+    changed: Notify,
     signals: AsyncMutex<Signals>,
     reads_input: bool,
 }
 
-/// Lines typed or piped as answers to questions.
-struct InputLines {
-    source: InputSource,
-    ended: bool,
-}
-
 enum InputSource {
     Terminal {
-        keyboard: Keyboard,
         /// Heard when the run is in the foreground again.
         continued: Signal,
     },
     Pipe(mpsc::UnboundedReceiver<String>),
+    /// Nobody is there, or the input ended.
     Nobody,
-}
-
-/// The terminal or pipe that a question is put to.
-enum PromptTarget<'l> {
-    Terminal { keyboard: &'l Keyboard, continued: &'l mut Signal, asking: KeyboardPrompt<'l> },
-    Pipe(&'l mut mpsc::UnboundedReceiver<String>),
 }
 
 struct Signals {
@@ -90,12 +89,11 @@ impl Console {
         // With answers from a file and no terminal there is nobody else to ask.
         let reads_input = is_terminal || answers.is_none();
         let (commands_in, commands) = mpsc::unbounded_channel();
-        let source = match (reads_input, is_terminal) {
+        let keyboard = (reads_input && is_terminal)
+            .then(|| Keyboard::attend(move |line| command(line).is_some_and(|said| commands_in.send(said).is_ok())));
+        let input = match (reads_input, is_terminal) {
             (false, _) => InputSource::Nobody,
             (true, true) => InputSource::Terminal {
-                keyboard: Keyboard::attend(move |line| {
-                    command(line).is_some_and(|said| commands_in.send(said).is_ok())
-                }),
                 continued: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
             },
             (true, false) => {
@@ -108,7 +106,10 @@ impl Console {
             correspondence: Correspondence::new(mailbox, Timestamp::now(), screen.show()),
             screen,
             answers: Mutex::new(answers.unwrap_or_default()),
-            lines: AsyncMutex::new(InputLines { source, ended: false }),
+            keyboard,
+            input: AsyncMutex::new(input),
+            questions: Mutex::default(),
+            changed: Notify::new(),
             signals: AsyncMutex::new(Signals {
                 interrupt: signal(SignalKind::interrupt())?,
                 terminate: signal(SignalKind::terminate())?,
@@ -125,133 +126,292 @@ impl Console {
         &self.correspondence
     }
 
+    fn questions(&self) -> MutexGuard<'_, QuestionsHere> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes what was begun or typed at the terminal for a question that was answered elsewhere, so that it answers no
     /// other one and isn't left for the shell. What comes through a pipe was written for later questions, and stays.
     fn forget_typed(&self) {
-        self.ignore_typed("typed for a question that was answered elsewhere");
+        // Where others are open, a line names the one that it is for.
+        if self.questions().is_empty() {
+            self.ignore_typed("typed for a question that was answered elsewhere");
+        }
     }
 
     /// Takes all that was typed so far. While something is asked that is what answers it.
     fn ignore_typed(&self, why: &str) {
-        if let Ok(lines) = self.lines.try_lock()
-            && let InputSource::Terminal { keyboard, .. } = &lines.source
-        {
-            self.say_ignored(why, &keyboard.drain());
+        if let Some(keyboard) = &self.keyboard {
+            self.say_ignored(why, keyboard.drain().into_texts());
         }
     }
 
     /// Shows a question that was put before and still waits.
-    pub fn show_question(&self, question: &Question) {
-        self.ignore_typed(BEFORE);
-        self.screen.with_renderer(|renderer| renderer.question(question));
+    pub fn show_question(&self, key: &Key, question: &Question) {
+        if self.questions().announce(key) {
+            self.ignore_typed(BEFORE);
+            self.screen.with_renderer(|renderer| renderer.question(question));
+        }
     }
 
-    fn say_ignored(&self, why: &str, typed: &[String]) {
+    /// Shows a question that another one had precedence over, now that it is known that it needs no number.
+    fn show_unseen(&self, key: &Key, question: &Question) {
+        if self.questions().take_unseen(key) {
+            self.screen.with_renderer(|renderer| renderer.question(question));
+        }
+    }
+
+    fn say_ignored(&self, why: &str, typed: impl IntoIterator<Item = String>) {
         for text in typed {
-            self.screen.note(&ignored(why, text));
+            self.screen.note(&ignored(why, &text));
         }
     }
 
     /// The prepared answer to a question, if there is one that can be read as such.
-    fn prepared(&self, kind: QuestionKind) -> Option<Reply> {
+    fn prepared(&self, key: &Key, question: &Question) -> Option<Reply> {
         loop {
-            let typed = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take(kind)?;
-            if let Some(reply) = reply::read(kind, &typed) {
+            let typed = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take(question.kind)?;
+            if let Some(reply) = reply::read(question.kind, &typed) {
+                self.show_unseen(key, question);
                 self.screen.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
                 return Some(reply);
             }
         }
     }
 
-    async fn typed(&self, kind: QuestionKind) -> Option<Reply> {
-        // A question that was shown while another one was answered is one of which nothing was typed yet.
-        let (mut lines, is_fresh) = match self.lines.try_lock() {
-            Ok(lines) => (lines, true),
-            Err(_) => (self.lines.lock().await, false),
-        };
-        let InputLines { source, ended } = &mut *lines;
-        if *ended {
-            return None;
+    /// The answer to a question that is typed or piped; `None` if it is left open.
+    async fn typed(&self, key: &Key, question: &Question) -> Option<Reply> {
+        let mut answer = self.questions().open(key, question);
+        self.changed.notify_one();
+        tokio::select! {
+            biased;
+            given = &mut answer => return given.ok().flatten(),
+            () = self.read_for_all(key) => {}
         }
-        if let (InputSource::Terminal { keyboard, .. }, false) = (&*source, is_fresh) {
-            self.say_ignored(BEFORE, &keyboard.drain());
+        let given = answer.try_recv().ok().flatten();
+        if given.is_none() {
+            self.show_unseen(key, question);
         }
-        let mut asked = match source {
-            InputSource::Terminal { keyboard, continued } => {
-                let keyboard: &Keyboard = keyboard;
-                PromptTarget::Terminal { keyboard, continued, asking: keyboard.ask() }
-            }
-            InputSource::Pipe(lines) => PromptTarget::Pipe(lines),
-            InputSource::Nobody => return None,
-        };
-        for _ in 0..REPLIES_MAX {
-            let entry = self.entry(&mut asked).await;
-            let (text, is_paste) = match &entry {
-                TypedEntry::Line(text) => (text, false),
-                TypedEntry::Paste(text) => (text, true),
-                TypedEntry::Early(text) => {
-                    self.say_ignored(BEFORE, std::slice::from_ref(text));
-                    continue;
-                }
-                TypedEntry::Cut(text) => {
-                    let why = format!("Not taken, the terminal gave only a part of it: {}", quoted(text));
-                    self.refuse(&asked, &why);
-                    continue;
-                }
-                TypedEntry::End => {
-                    *ended = true;
-                    self.screen.with_renderer(|renderer| renderer.echo("", "end of input"));
-                    return None;
-                }
-            };
-            // Whatever is typed at some questions and is no yes is a no; a paste may have been meant for another place.
-            let is_meant = !is_paste || reply::is_word_for(kind, text);
-            match reply::read(kind, text).filter(|_| is_meant) {
-                Some(reply) => return Some(reply),
-                // An empty line leaves a blocked run as it is; anywhere else it is asked again.
-                None if !is_paste && matches!(kind, QuestionKind::Blocker | QuestionKind::Failure) => return None,
-                None if is_paste => {
-                    self.refuse(&asked, &format!("Pasted, and not one of the options above: {}", quoted(text)));
-                }
-                None => self.refuse(&asked, "Not one of the options above."),
-            }
-        }
-        None
+        given
     }
 
-    /// Says why an entry was not taken. What came together with it is not taken either.
-    fn refuse(&self, asked: &PromptTarget<'_>, why: &str) {
-        if let PromptTarget::Terminal { keyboard, .. } = asked {
-            self.say_ignored(BEFORE, &keyboard.drain());
+    /// Reads lines for all questions that are open, until that of `key` is closed.
+    async fn read_for_all(&self, key: &Key) {
+        let mut input = self.input.lock().await;
+        let is_over = match (&mut *input, &self.keyboard) {
+            (InputSource::Terminal { continued }, Some(keyboard)) => self.read_keyboard(key, keyboard, continued).await,
+            (InputSource::Pipe(lines), _) => self.read_pipe(key, lines).await,
+            (InputSource::Terminal { .. } | InputSource::Nobody, _) => InputEnd::Reached,
+        };
+        if is_over == InputEnd::Reached {
+            *input = InputSource::Nobody;
+            self.questions().leave_all();
         }
-        self.screen.note(why);
     }
 
-    /// The next thing that is typed or piped.
-    async fn entry(&self, asked: &mut PromptTarget<'_>) -> TypedEntry {
-        match asked {
-            PromptTarget::Terminal { keyboard, continued, asking } => {
-                self.screen.with_renderer(Renderer::prompt);
+    async fn read_keyboard(&self, key: &Key, keyboard: &Keyboard, continued: &mut Signal) -> InputEnd {
+        if !self.questions().is_open(key) {
+            return InputEnd::Ahead;
+        }
+        let asking = keyboard.ask();
+        let mut is_prompted = false;
+        loop {
+            {
+                let mut questions = self.questions();
                 loop {
-                    tokio::select! {
-                        entry = keyboard.next() => return entry,
-                        Some(()) = continued.recv() => asking.mark_again(),
+                    is_prompted &= !questions.is_outdated();
+                    if self.bring_up_to_date(&mut questions) == InputEnd::Reached {
+                        return InputEnd::Reached;
+                    }
+                    if !questions.is_open(key) {
+                        return InputEnd::Ahead;
+                    }
+                    if !std::mem::replace(&mut is_prompted, true) {
+                        self.prompt(&questions);
+                    }
+                    let Some(entry) = keyboard.take() else { break };
+                    self.screen.with_renderer(Renderer::entered);
+                    match self.take_entry(&mut questions, entry) {
+                        EntryOutcome::End => return InputEnd::Reached,
+                        EntryOutcome::Answered | EntryOutcome::Refused => is_prompted = false,
                     }
                 }
             }
-            PromptTarget::Pipe(lines) => {
-                let Some(line) = lines.recv().await else { return TypedEntry::End };
-                self.screen.with_renderer(|renderer| renderer.echo(&line, "from the input"));
-                TypedEntry::Line(line)
+            tokio::select! {
+                () = keyboard.came() => {}
+                () = self.changed.notified() => {}
+                Some(()) = continued.recv() => asking.mark_again(),
             }
         }
+    }
+
+    async fn read_pipe(&self, key: &Key, lines: &mut mpsc::UnboundedReceiver<String>) -> InputEnd {
+        loop {
+            self.bring_up_to_date(&mut self.questions());
+            if !self.questions().is_open(key) {
+                return InputEnd::Ahead;
+            }
+            tokio::select! {
+                line = lines.recv() => {
+                    let mut questions = self.questions();
+                    self.bring_up_to_date(&mut questions);
+                    let entry = line.map_or(TypedEntry::End, TypedEntry::Line);
+                    if let TypedEntry::Line(line) = &entry {
+                        self.screen.with_renderer(|renderer| renderer.echo(line, "from the input"));
+                    }
+                    if let EntryOutcome::End = self.take_entry(&mut questions, entry) {
+                        return InputEnd::Reached;
+                    }
+                }
+                () = self.changed.notified() => {}
+            }
+        }
+    }
+
+    /// Shows the questions as they are open now, if others stand on the screen. What was typed up to now was typed at
+    /// those, and is taken so; a line that was begun there is not.
+    fn bring_up_to_date(&self, questions: &mut QuestionsHere) -> InputEnd {
+        while questions.is_outdated() {
+            let typed = self.keyboard.as_ref().map(Keyboard::drain).unwrap_or_default();
+            let mut is_refused = false;
+            for entry in typed.entries {
+                if is_refused || questions.seen().is_empty() {
+                    self.say_ignored(BEFORE, entry.into_text());
+                    continue;
+                }
+                match self.take_entry(questions, entry) {
+                    EntryOutcome::Answered => {}
+                    EntryOutcome::Refused => is_refused = true,
+                    EntryOutcome::End => return InputEnd::Reached,
+                }
+            }
+            self.say_ignored(BEFORE, typed.begun);
+            for shown in questions.to_show() {
+                self.screen.with_renderer(|renderer| match shown.number {
+                    Some(number) => renderer.numbered_question(number, &shown.key, &shown.question),
+                    None => renderer.question(&shown.question),
+                });
+            }
+        }
+        InputEnd::Ahead
+    }
+
+    fn prompt(&self, questions: &QuestionsHere) {
+        match questions.numbers() {
+            NumbersShown::All { .. } => {
+                let forms = naming::forms(&questions.seen());
+                self.screen.with_renderer(|renderer| renderer.numbered_prompt(&forms));
+            }
+            NumbersShown::Never | NumbersShown::Before { .. } => self.screen.with_renderer(Renderer::prompt),
+        }
+    }
+
+    /// Gives an entry to the question that it is for.
+    fn take_entry(&self, questions: &mut QuestionsHere, entry: TypedEntry) -> EntryOutcome {
+        let seen = questions.seen();
+        // What can't be taken for any question counts against the only one.
+        let only = if let [only] = seen.as_slice() { Some(only.number) } else { None };
+        let (text, source) = match entry {
+            TypedEntry::Line(text) if self.keyboard.is_some() => (text, LineSource::Typed),
+            TypedEntry::Line(text) => (text, LineSource::Piped),
+            TypedEntry::Paste(text) => (text, LineSource::Pasted),
+            TypedEntry::Early(text) => {
+                self.say_ignored(BEFORE, [text]);
+                only.into_iter().for_each(|number| questions.refuse(number));
+                return EntryOutcome::Refused;
+            }
+            TypedEntry::Cut(text) => {
+                self.refuse(&format!("Not taken, the terminal gave only a part of it: {}", quoted(&text)));
+                only.into_iter().for_each(|number| questions.refuse(number));
+                return EntryOutcome::Refused;
+            }
+            TypedEntry::End => {
+                self.screen.with_renderer(|renderer| renderer.echo("", "end of input"));
+                return EntryOutcome::End;
+            }
+        };
+        let named = naming::read(&text, source, &seen, questions.numbers());
+        let is_paste = source == LineSource::Pasted;
+        let NamedLine::Answer { number, text: said } = named else {
+            let shown = if is_paste { format!(" Pasted: {}", quoted(&text)) } else { String::new() };
+            self.refuse(&format!("{}{shown}", naming::refusal(named, &seen).unwrap_or_default()));
+            return EntryOutcome::Refused;
+        };
+        let Some(kind) = seen.iter().find(|one| one.number == number).map(|one| one.kind) else {
+            return EntryOutcome::Refused;
+        };
+        // Whatever is typed at some questions and is no yes is a no; a paste may have been meant for another place.
+        let is_meant = !is_paste || reply::is_word_for(kind, said);
+        let reply = reply::read(kind, said).filter(|_| is_meant);
+        // An empty line leaves a blocked run as it is; anywhere else it is asked again.
+        let is_left = reply.is_none() && !is_paste && matches!(kind, QuestionKind::Blocker | QuestionKind::Failure);
+        if reply.is_some() || is_left {
+            questions.answer(number, reply);
+            return EntryOutcome::Answered;
+        }
+        let options = match questions.numbers() {
+            NumbersShown::All { .. } => format!("of question {number}"),
+            NumbersShown::Never | NumbersShown::Before { .. } => "above".to_owned(),
+        };
+        self.refuse(&match is_paste {
+            true => format!("Pasted, and not one of the options {options}: {}", quoted(said)),
+            false => format!("Not one of the options {options}."),
+        });
+        questions.refuse(number);
+        EntryOutcome::Refused
+    }
+
+    /// Says why an entry was not taken. What came together with it is not taken either.
+    fn refuse(&self, why: &str) {
+        self.ignore_typed(BEFORE);
+        self.screen.note(why);
+    }
+}
+
+/// Outcome of one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EntryOutcome {
+    Answered,
+    Refused,
+    End,
+}
+
+/// End of the input: lines may come before it, or nothing comes any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InputEnd {
+    Ahead,
+    Reached,
+}
+
+/// A question while it is asked. Dropping it closes the question here, whatever ended it.
+struct AskedQuestion<'c> {
+    console: &'c Console,
+    key: &'c Key,
+}
+
+impl Drop for AskedQuestion<'_> {
+    fn drop(&mut self) {
+        let mut questions = self.console.questions();
+        questions.close(self.key);
+        self.console.screen.set_asking(!questions.is_empty());
+        self.console.changed.notify_one();
     }
 }
 
 impl Operator for Console {
     fn show(&self, progress: Progress<'_>) {
-        if let Progress::Event(Event { body: Body::Ask(AskEvent::Question { .. }), .. }) = progress {
-            self.ignore_typed(BEFORE);
+        if let Progress::Event(Event { part, body, .. }) = progress {
+            let key = |slot: &Slot| Key { part: part.clone(), slot: *slot };
+            match body {
+                Body::Ask(AskEvent::Question { slot, .. }) if self.questions().announce(&key(slot)) => {
+                    self.ignore_typed(BEFORE);
+                }
+                Body::Ask(AskEvent::Question { .. }) => {
+                    self.screen.with_renderer(|renderer| renderer.show_without_question(&progress));
+                    return;
+                }
+                _ => body.outcome().into_iter().for_each(|slot| self.questions().forget(&key(slot))),
+            }
         }
         self.screen.with_renderer(|renderer| renderer.show(&progress));
     }
@@ -263,22 +423,27 @@ impl Operator for Console {
         cancel: CancellationToken,
     ) -> Pending<'a, Option<Answered>> {
         Box::pin(async move {
+            let asked = AskedQuestion { console: self, key };
+            if self.correspondence.has_answer(key, question) {
+                self.show_unseen(key, question);
+            }
             if let Some(found) = self.correspondence.found(key, question) {
                 return Some(found);
             }
-            if let Some(reply) = self.prepared(question.kind) {
+            if let Some(reply) = self.prepared(key, question) {
                 return Some(self.correspondence.give(key, question, reply, "answers"));
             }
             if !self.reads_input {
+                self.show_unseen(key, question);
                 return None;
             }
             self.screen.set_asking(true);
             let typed = tokio::select! {
-                reply = self.typed(question.kind) => reply.map(Typed::Here),
+                reply = self.typed(key, question) => reply.map(Typed::Here),
                 answered = self.correspondence.elsewhere(key, question) => Some(Typed::Elsewhere(answered)),
                 () = cancel.cancelled() => None,
             };
-            self.screen.set_asking(false);
+            drop(asked);
             Some(match typed? {
                 Typed::Here(reply) => self.correspondence.give(key, question, reply, "terminal"),
                 Typed::Elsewhere(answered) => {

@@ -25,6 +25,7 @@ mod folder;
 mod keyboard;
 mod notices;
 mod order;
+mod questions_here;
 mod render;
 mod screen;
 mod sitting;

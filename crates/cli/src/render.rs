@@ -19,7 +19,9 @@ use adjutant_core::trace::{
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::text::short_name;
 use adjutant_core::words::visible::{visible_json, visible_line, visible_prose, visible_text};
-use adjutant_core::words::{Applied, GateAnswer, LimitMetric, MessageKind, PhaseName, Question, Rejection, Stop, What};
+use adjutant_core::words::{
+    Applied, GateAnswer, Key, LimitMetric, MessageKind, PhaseName, Question, Rejection, Stop, What,
+};
 use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
@@ -120,6 +122,28 @@ impl Renderer {
             self.write("> ");
             self.flush();
             self.mid_line = false;
+        }
+    }
+
+    /// Shows that an answer may be typed now to one of several questions, with how to name it.
+    pub fn numbered_prompt(&mut self, forms: &str) {
+        if self.look != RenderStyle::Json {
+            self.fresh_line();
+            self.write(&format!("Answer with the number: {forms} > "));
+            self.flush();
+            self.mid_line = true;
+        }
+    }
+
+    /// Takes note that Enter was typed: what follows is on a new line.
+    pub fn entered(&mut self) {
+        self.mid_line = false;
+    }
+
+    /// Shows an event that asks a question, for programs; the question itself is shown for a person later.
+    pub fn show_without_question(&mut self, progress: &Progress<'_>) {
+        if self.look == RenderStyle::Json {
+            self.show(progress);
         }
     }
 
@@ -422,11 +446,26 @@ impl Renderer {
 
     /// Shows a question that is put now, or that was put before and still waits.
     pub fn question(&mut self, question: &Question) {
+        if self.look != RenderStyle::Json {
+            self.question_under("", question);
+        }
+    }
+
+    /// Shows one of several questions that are open: its number, and the part that asks.
+    pub fn numbered_question(&mut self, number: u32, key: &Key, question: &Question) {
         if self.look == RenderStyle::Json {
+            // Its lines on stdout are a promise; who answers needs the number all the same.
+            tell!("question {number}: {key}");
             return;
         }
+        let part = if key.part.is_root() { String::new() } else { format!(" ({})", visible_line(key.part.as_str())) };
+        self.fresh_line();
+        self.question_under(&format!("question {number}{part}: "), question);
+    }
+
+    fn question_under(&mut self, heading: &str, question: &Question) {
         self.write("\n");
-        self.line(TextTone::Warning, &format!("? {}", visible_text(&question.text)));
+        self.line(TextTone::Warning, &format!("? {heading}{}", visible_text(&question.text)));
         let width = question.options.iter().map(|offer| offer.reply.chars().count()).max().unwrap_or(0);
         for offer in &question.options {
             let reply = format!("{:width$}", offer.reply);

@@ -116,6 +116,12 @@ impl Correspondence {
         }
     }
 
+    /// Returns true if a question was answered elsewhere.
+    pub fn has_answer(&self, key: &Key, question: &Question) -> bool {
+        let first = self.mailbox.as_ref().and_then(|mailbox| mailbox.first(key, question.kind).ok().flatten());
+        matches!(first, Some(First::Answer(_)))
+    }
+
     /// Returns the answer to a question that was given elsewhere while no process drove the run.
     pub fn found(&self, key: &Key, question: &Question) -> Option<Answered> {
         match self.mailbox.as_ref()?.first(key, question.kind) {

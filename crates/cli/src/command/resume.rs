@@ -119,8 +119,8 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         let (mut driver, opening) = sitting.driver(console.clone(), &remark);
         let from_flags = answers_from_flags(args, &driver, &mailbox)?;
         opening.record(&mut driver, console.correspondence().waiting_letters(), from_flags)?;
-        for (_, question) in driver.open_questions() {
-            console.show_question(&question);
+        for (key, question) in driver.open_questions() {
+            console.show_question(&key, &question);
         }
         driver.recover().await?;
         sitting::drive(&mut driver, &screen, run_id.as_str(), Some(&journal)).await

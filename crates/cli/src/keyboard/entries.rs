@@ -24,6 +24,16 @@ pub enum TypedEntry {
     End,
 }
 
+impl TypedEntry {
+    /// Returns its text; `None` for the end of the input.
+    pub fn into_text(self) -> Option<String> {
+        match self {
+            Self::Line(text) | Self::Paste(text) | Self::Cut(text) | Self::Early(text) => Some(text),
+            Self::End => None,
+        }
+    }
+}
+
 /// The entry that is being typed.
 #[derive(Debug, Default)]
 pub struct Entries {

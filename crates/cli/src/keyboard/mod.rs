@@ -47,14 +47,14 @@ impl Keyboard {
         Self { input, came }
     }
 
-    /// The next entry; [`TypedEntry::End`] at the end of the input.
-    pub async fn next(&self) -> TypedEntry {
-        loop {
-            if let Some(entry) = locked(&self.input).next() {
-                return entry;
-            }
-            self.came.notified().await;
-        }
+    /// The next entry, if there is one; [`TypedEntry::End`] at the end of the input.
+    pub fn take(&self) -> Option<TypedEntry> {
+        locked(&self.input).next()
+    }
+
+    /// Waits until something was typed since the last wait.
+    pub async fn came(&self) {
+        self.came.notified().await;
     }
 
     /// To be called when a question is put, and kept for as long as it stands.
@@ -65,7 +65,7 @@ impl Keyboard {
     }
 
     /// Takes all that was typed so far, whole lines or not, so that none of it is an entry any more.
-    pub fn drain(&self) -> Vec<String> {
+    pub fn drain(&self) -> DrainedInput {
         locked(&self.input).drain()
     }
 }
@@ -75,6 +75,22 @@ impl Drop for Keyboard {
         let mut input = locked(&self.input);
         input.is_over = true;
         input.enter_line_mode();
+    }
+}
+
+/// Everything that was typed up to one moment.
+#[derive(Debug, Default)]
+pub struct DrainedInput {
+    /// What was given with Enter.
+    pub entries: Vec<TypedEntry>,
+    /// What was begun.
+    pub begun: Option<String>,
+}
+
+impl DrainedInput {
+    /// Returns the texts, in order.
+    pub fn into_texts(self) -> Vec<String> {
+        self.entries.into_iter().filter_map(TypedEntry::into_text).chain(self.begun).collect()
     }
 }
 
@@ -103,7 +119,7 @@ fn read_on(input: &Mutex<KeyboardState>, came: &Notify) {
 pub fn typed_after(question: &str, said: impl Fn(&[String])) -> Option<String> {
     let mut input = KeyboardState::new(|_| false);
     input.is_asked = true;
-    said(&input.drain());
+    said(&input.drain().into_texts());
     write!(stderr(), "{question}").and_then(|()| stderr().flush()).ok()?;
     loop {
         match wait(input.patience().as_ref()) {
@@ -111,7 +127,7 @@ pub fn typed_after(question: &str, said: impl Fn(&[String])) -> Option<String> {
             PollOutcome::Something | PollOutcome::HangUp => input.read(),
         }
         let Some(entry) = input.next() else { continue };
-        let more = input.drain();
+        let more = input.drain().into_texts();
         return match entry {
             TypedEntry::Line(line) | TypedEntry::Paste(line) if more.is_empty() => Some(line),
             TypedEntry::Line(_)
@@ -202,24 +218,16 @@ impl KeyboardState {
         }
     }
 
-    fn drain(&mut self) -> Vec<String> {
+    fn drain(&mut self) -> DrainedInput {
         // What is typed while another job has the terminal is not ours.
         if self.is_in_foreground() {
             self.leave_line_mode();
             while self.read_some() {}
         }
-        let queued = std::mem::take(&mut self.queue).into_iter();
-        let mut typed: Vec<String> = queued
-            .filter_map(|entry| match entry {
-                TypedEntry::Line(text) | TypedEntry::Paste(text) | TypedEntry::Cut(text) | TypedEntry::Early(text) => {
-                    Some(text)
-                }
-                TypedEntry::End => None,
-            })
-            .collect();
-        typed.extend(self.entries.take_begun());
+        let entries = std::mem::take(&mut self.queue).into();
+        let begun = self.entries.take_begun();
         self.choose_mode();
-        typed
+        DrainedInput { entries, begun }
     }
 
     fn is_in_foreground(&self) -> bool {
