@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
+use adjutant_core::inbox::open::short_names;
 use adjutant_core::trace::{AskEvent, Body, Entry, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions};
-use adjutant_core::words::{Choice, Offer, Part, Question, QuestionKind, Slot, What};
+use adjutant_core::words::{Choice, Key, Offer, Part, Question, QuestionKind, Slot, What};
 use adjutant_ports::{Durability, Journal};
 use adjutant_store::{FileJournal, Home, Owner};
 use jiff::Timestamp;
@@ -241,6 +242,12 @@ fn what_is_wrong_with_a_mailbox_is_said_once_and_mended_by_what_is_said() {
 
 /// A run with open questions, that never had a driver: enough for the inbox.
 fn asking(home: &TestHome, run: &str, questions: &[Question]) {
+    let keys = (1..).map(|number| Key { part: Part::root(), slot: Slot::first(What::Ask, number) });
+    asking_at(home, run, &keys.zip(questions.iter().cloned()).collect::<Vec<_>>());
+}
+
+/// The same with questions at these places of the run.
+fn asking_at(home: &TestHome, run: &str, questions: &[(Key, Question)]) {
     let place = Home::new(home.path("home"), None);
     let brief_id = run.parse().expect("a name");
     let at = Timestamp::from_second(1_700_000_000).expect("a time");
@@ -260,11 +267,12 @@ fn asking(home: &TestHome, run: &str, questions: &[Question]) {
         adjutant_version: "0".to_owned(),
         brief_id: run.to_owned(),
     });
-    let asked = (1..).zip(questions).map(|(number, question)| {
-        Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, number), question: question.clone() })
+    let asked = questions.iter().map(|(key, question)| {
+        (key.part.clone(), Body::Ask(AskEvent::Question { slot: key.slot, question: question.clone() }))
     });
-    for body in [header, Body::Run(RunEvent::RunStart(Box::new(start)))].into_iter().chain(asked) {
-        journal.append(Entry { part: Part::root(), body }, at, Durability::Written).expect("appended");
+    let begun = [header, Body::Run(RunEvent::RunStart(Box::new(start)))].map(|body| (Part::root(), body));
+    for (part, body) in begun.into_iter().chain(asked) {
+        journal.append(Entry { part, body }, at, Durability::Written).expect("appended");
     }
     journal.close().expect("closed");
 }
@@ -277,6 +285,67 @@ fn question(kind: QuestionKind, text: &str, options: &[(Choice, &str)], deadline
         default: options.last().expect("an option").0,
         deadline_ms,
     }
+}
+
+/// Place of a question of a voter, two levels down in a run.
+fn of_voter(voter: u32, number: u32) -> Key {
+    Key { part: Part::root().child("council").child(&voter.to_string()), slot: Slot::first(What::Ask, number) }
+}
+
+#[test]
+fn two_questions_of_one_run_get_each_their_own_answer_in_either_order() {
+    let home = TestHome::new();
+    let options = [(Choice::Once, "y"), (Choice::Deny, "n")];
+    let asked = [1, 2].map(|voter| {
+        (of_voter(voter, 1), question(QuestionKind::Destructive, &format!("Voter {voter} asks."), &options, None))
+    });
+    for (run, order) in [("both-a", [1, 2]), ("both-b", [2, 1])] {
+        asking_at(&home, run, &asked);
+        let ids = [1, 2].map(|voter| format!("{run}:{}", of_voter(voter, 1)));
+        // The run alone may be either: both are named, and neither is answered.
+        let refused = home.run(&["inbox", "answer", run, "y"]).expect_code(2).expect_text("may be several questions");
+        assert!(ids.iter().all(|id| refused.stderr.contains(id)), "{}", refused.stderr);
+        for voter in order {
+            let word = if voter == 1 { "y" } else { "n: not yours" };
+            home.run(&["inbox", "answer", &ids[voter - 1], word]).expect_code(0).expect_text(&ids[voter - 1]);
+        }
+        let rows: Vec<Value> = list(&home).into_iter().filter(|row| row["run_id"] == run).collect();
+        let given = |id: &String| {
+            let row = rows.iter().find(|row| row["id"] == id.as_str()).expect("a row");
+            row["answered"]["what"].as_str().map(str::to_owned)
+        };
+        assert_eq!(ids.each_ref().map(given), [Some("y".to_owned()), Some("n: not yours".to_owned())], "{run}");
+        let lines: Vec<Value> =
+            home.read(&mailbox(run)).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let parts: Vec<&str> = lines.iter().filter_map(|line| line["part"].as_str()).collect();
+        assert_eq!(parts, order.map(|voter| format!("council/{voter}")), "{run}");
+        // The answer to one counts for nothing at the other.
+        home.run(&["inbox", "answer", &ids[0], "n"]).expect_code(4).expect_text("answered before: ");
+    }
+}
+
+#[test]
+fn a_short_id_that_may_be_two_questions_answers_neither_and_names_both() {
+    let home = TestHome::new();
+    let keys: Vec<Key> = (1..3_000).map(|number| of_voter(1, number)).collect();
+    let ids: Vec<String> = keys.iter().map(|key| format!("short:{key}")).collect();
+    let names = short_names(ids.iter().map(String::as_str));
+    // Two of so many have the first digits of their names in common.
+    let common = |index: &usize| names[*index].get(..5).filter(|_| names[*index].len() > 5);
+    let first = (0..names.len()).find(|index| common(index).is_some()).expect("a long name");
+    let second = (first + 1..names.len()).find(|index| common(index) == common(&first)).expect("its like");
+    let begun = common(&first).expect("a long name");
+    let options = [(Choice::Once, "y"), (Choice::Deny, "n")];
+    let asked = [first, second]
+        .map(|index| (keys[index].clone(), question(QuestionKind::Destructive, "May it?", &options, None)));
+    asking_at(&home, "short", &asked);
+    let refused = home.run(&["inbox", "answer", begun, "y"]).expect_code(2);
+    assert!([first, second].iter().all(|index| refused.stderr.contains(&ids[*index])), "{}", refused.stderr);
+    assert!(list(&home).iter().all(|row| row["answered"].is_null()));
+    let rows = list(&home);
+    let short = rows.iter().find(|row| row["id"] == ids[second].as_str()).expect("a row")["short"].as_str();
+    home.run(&["inbox", "answer", short.expect("a short id"), "n"]).expect_code(0).expect_text(&ids[second]);
+    assert_eq!(list(&home).iter().filter(|row| !row["answered"].is_null()).count(), 1);
 }
 
 #[test]

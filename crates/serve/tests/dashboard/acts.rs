@@ -42,6 +42,42 @@ async fn an_answer_is_put_down_once_and_the_first_counts() {
 }
 
 #[tokio::test]
+async fn of_two_questions_open_at_once_each_is_answered_by_its_own_form() {
+    let world = World::open().await;
+    for (run, order) in [("2026-01-01-A", [0, 1]), ("2026-01-01-B", [1, 0])] {
+        let ids = world.run_of_two_voters(run);
+        let page = format!("/runs/{run}");
+        let form = |id: &str| format!("<form class=\"answer\" data-ids=\"{id}\">");
+        for path in ["/inbox", &page] {
+            let text = world.get(path).await.text;
+            for id in &ids {
+                assert_eq!(text.matches(&form(id)).count(), 1, "{path} {id}: {text}");
+            }
+        }
+        let [first, second] = order.map(|index| ids[index].as_str());
+        let got = answer(&world, json!({"ids": [first], "choice": "once"})).await;
+        assert_eq!((got.status, &said(&got)[0]["is_ours"]), (StatusCode::OK, &json!(true)), "{}", got.text);
+        for path in ["/inbox", &page] {
+            let text = world.get(path).await.text;
+            assert!(!text.contains(&form(first)) && text.contains(&form(second)), "{path}: {text}");
+            assert!(text.contains("`y` by operator, dashboard"), "{path}: {text}");
+        }
+        // A page that was loaded before still has the form.
+        let stale = answer(&world, json!({"ids": [first], "choice": "deny"})).await;
+        assert_eq!(said(&stale)[0]["is_ours"], false);
+        assert!(
+            said(&stale)[0]["said"].as_str().is_some_and(|said| said.starts_with("answered before: `y` by operator"))
+        );
+        let got = answer(&world, json!({"ids": [second], "choice": "deny", "text": "not this"})).await;
+        assert_eq!(said(&got)[0]["is_ours"], true, "{}", got.text);
+        let letters = world.letters(run);
+        let given: Vec<_> = letters.iter().map(|line| (line["part"].as_str(), line["choice"].as_str())).collect();
+        let parts = order.map(|index| format!("council/{}", index + 1));
+        assert_eq!(given, [(Some(parts[0].as_str()), Some("once")), (Some(parts[1].as_str()), Some("deny"))]);
+    }
+}
+
+#[tokio::test]
 async fn words_that_mean_something_else_answer_nothing() {
     let world = World::open().await;
     let run = "2026-01-01-A";

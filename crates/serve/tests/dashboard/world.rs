@@ -154,6 +154,19 @@ impl World {
         journal
     }
 
+    /// A run with two questions open at once, each of its own part. Returns their ids.
+    pub fn run_of_two_voters(&self, id: &str) -> [String; 2] {
+        let mut journal = self.run(id, "orchard", "b", Vec::new());
+        let ids = [1, 2].map(|voter: u32| {
+            let part = Part::root().child("council").child(&voter.to_string());
+            let entry = Entry { part: part.clone(), body: may_delete(1, &format!("May voter {voter}?")) };
+            journal.append(entry, Timestamp::now(), Durability::Written).expect("appended");
+            format!("{id}:{part}:ask/1.1")
+        });
+        journal.close().expect("closed");
+        ids
+    }
+
     /// The lines of a run's mailbox.
     pub fn letters(&self, run: &str) -> Vec<Value> {
         let run_id: RunId = run.parse().expect("a name");
