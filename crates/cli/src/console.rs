@@ -286,7 +286,7 @@ impl Console {
                 }
             }
             self.say_ignored(BEFORE, typed.begun);
-            for shown in questions.to_show() {
+            for shown in questions.take_changes() {
                 self.screen.with_renderer(|renderer| match shown.number {
                     Some(number) => renderer.numbered_question(number, &shown.key, &shown.question),
                     None => renderer.question(&shown.question),

@@ -130,7 +130,7 @@ impl QuestionsHere {
     }
 
     /// Returns what is to be shown so that the screen is as it should be, and takes it for shown.
-    pub fn to_show(&mut self) -> Vec<ToShow> {
+    pub fn take_changes(&mut self) -> Vec<ToShow> {
         let is_numbered = self.open.len() > 1;
         let (has_numbers, mut max) = match self.numbers {
             NumbersShown::Never => (false, 0),
