@@ -171,7 +171,7 @@ async fn a_run_is_told_what_it_can_be_told() {
         assert!(got.text.contains(expected), "{run} {word}: {}", got.text);
     }
     let messages: Vec<Value> = world.letters("2026-01-01-A").into_iter().map(|line| line["message"].clone()).collect();
-    assert_eq!(messages, [json!("interrupt"), json!({"steer": "mind the gap"})]);
+    assert_eq!(messages, [json!("pause"), json!({"steer": "mind the gap"})]);
     assert_eq!(world.letters("2026-01-01-B")[0]["whence"], "dashboard");
     assert!(world.letters("2026-01-01-C").is_empty());
     drop(driven);
