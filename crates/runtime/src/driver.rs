@@ -39,10 +39,10 @@ use crate::masking::Masks;
 use crate::request::{Asked, Outbox};
 use crate::rescue;
 
-/// How often a driver says that it is alive: a third of the lease, so that two may be missed.
+/// The interval at which a driver says that it is alive: a third of the lease, so that two may be missed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// What a driver needs of the outside world.
+/// The ports to the outside world that a driver needs.
 #[derive(Clone)]
 pub struct Ports {
     /// Take the turns: the run's own agent, then those to fall back on, in the order of its options.
@@ -57,7 +57,7 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Keeps the grants that outlive a run, and knows those that were taken back.
     pub grants: Arc<dyn GrantStore>,
-    /// How the results of tools are sent to the agents.
+    /// The form in which results of tools are sent to the agents.
     pub results: Results,
 }
 
@@ -81,22 +81,22 @@ pub struct Driver<'j, P: Procedure> {
     readied: Option<(WantedCall, Readied)>,
     /// Questions that nobody is there to answer.
     parked: BTreeSet<Key>,
-    /// What agents know of files.
+    /// The state of files as agents know it.
     known_files: KnownFiles,
     /// The run's id, once its beginning is on record.
     run_id: Option<String>,
-    /// How many bytes of a result are sent, as the run began; all if absent.
+    /// The most bytes of a result that are sent, as the run began; all if absent.
     result_bytes_max: Option<u64>,
-    /// How many turns were taken in the run.
+    /// Number of turns taken in the run.
     turns: usize,
     standing: Standing,
     /// True if the run is let go where it has long to wait: somebody takes it up again when the wait is over.
     lets_sleep: bool,
-    /// What was checked out when an agent was asked, while it is at work; then nothing of the run changes it.
+    /// The branch or commit that was checked out when an agent was asked, while it is at work; then nothing of the run changes it.
     checked_out: Option<Option<String>>,
 }
 
-/// Whether anything of the run is at work.
+/// Activity of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     /// Something is, or was a moment ago.
@@ -112,7 +112,7 @@ struct WantedCall {
     call: Arc<ToolCall>,
 }
 
-/// How the results of tools are sent to an agent.
+/// The form in which results of tools are sent to an agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Results {
     /// Below a line that says where they come from, between fences.
@@ -122,7 +122,7 @@ pub enum Results {
     Plain,
 }
 
-/// Whether the command does or reads something in the folder, by itself or by the agent that it asks.
+/// Returns true if the command does or reads something in the folder, by itself or by the agent that it asks.
 fn is_work(command: &Command) -> bool {
     match command {
         Command::Turn { .. } | Command::Call { .. } | Command::Hook(_) | Command::Look { .. } => true,
@@ -130,7 +130,7 @@ fn is_work(command: &Command) -> bool {
     }
 }
 
-/// How a driver's work ended.
+/// The end of a driver's work.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
     /// The run is over.
@@ -143,7 +143,7 @@ pub enum Ended {
     Interrupted,
 }
 
-/// Why a driver stopped.
+/// The reason why a driver stopped.
 #[derive(Debug, Error)]
 pub enum DriveError {
     /// The journal could not be written.
@@ -155,9 +155,9 @@ pub enum DriveError {
     /// A procedure asks for an agent that the run doesn't have: a bug of ours.
     #[error("internal error: the run asks for its agent {number}, and has {agents}")]
     NoSuchAgent {
-        /// Which, from 1.
+        /// The number of the agent, from 1.
         number: u64,
-        /// How many there are.
+        /// Number of agents of the run.
         agents: usize,
     },
 }
@@ -392,7 +392,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
     }
 
-    /// Whether nothing is in flight but questions that nobody is there to answer, and long waits where the run may be
+    /// Returns true if nothing is in flight but questions that nobody is there to answer, and long waits where the run may be
     /// let go. A deadline that is still to come keeps nobody here: whoever takes the run up later keeps it.
     fn is_idle(&self) -> bool {
         let now = self.ports.clock.now();
@@ -450,22 +450,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
         to_keep.map_or(Ok(()), |grant| self.keep(&grant))
     }
 
-    /// An effect that is more than a read waits until its intent is on the disk; so does whatever follows
-    /// an operator's answer, and the end.
     fn durability(&self, body: &Body) -> Durability {
-        match body {
-            Body::Call(CallEvent::ToolCall { name, .. }) if !self.reads(name) => Durability::Synced,
-            Body::Gate(GateEvent::HookCall { .. }) => Durability::Synced,
-            Body::Ask(AskEvent::Answer { .. } | AskEvent::OperatorMessage { .. })
-            | Body::Run(RunEvent::RunEnd { .. } | RunEvent::RunStart(_)) => Durability::Synced,
-            // What is kept elsewhere, or was used up, is on record here first.
-            Body::Gate(
-                GateEvent::PermissionGranted { .. }
-                | GateEvent::PermissionGrantConsumed { .. }
-                | GateEvent::PermissionRevoked { .. },
-            ) => Durability::Synced,
-            _ => Durability::Written,
-        }
+        if body.must_be_synced(|tool| self.reads(tool)) { Durability::Synced } else { Durability::Written }
     }
 
     fn fold(&mut self, event: Event) {

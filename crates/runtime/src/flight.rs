@@ -1,4 +1,4 @@
-//! What is in flight: one task for each turn, call and question, and how its end is put on record.
+//! The things in flight: one task for each turn, call and question, and how its end is put on record.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ use crate::rescue;
 /// The longest content that a line of the journal holds, in bytes; what is longer is kept by its hash.
 const INLINE_BYTES_MAX: usize = 64 * 1024;
 
-/// How much later than the limit of minutes what is in flight ends.
+/// The time later than the limit of minutes what is in flight ends.
 const LIMIT_SLACK_MS: u64 = 20;
 
 /// The end of something that was in flight.
@@ -35,20 +35,20 @@ pub(crate) struct Landing {
     pub(crate) landed: Landed,
 }
 
-/// What came of it.
+/// The way in which it ended.
 pub(crate) enum Landed {
     Turn {
-        /// Who was asked: its adapter and its model.
+        /// The agent that was asked: its adapter and its model.
         agent: (String, String),
         result: Result<Reply, AgentFailure>,
-        /// How many bytes of the reply had arrived.
+        /// Number of bytes of the reply that had arrived.
         received: u64,
         duration_ms: u64,
     },
     Call {
         call: ToolCall,
         output: ToolOutput,
-        /// Whether the limit of minutes cancelled it.
+        /// True if the limit of minutes cancelled it.
         is_late: bool,
         duration_ms: u64,
     },
@@ -56,12 +56,12 @@ pub(crate) enum Landed {
     Readied(Readied),
     /// The call's arguments are masked in the journal and nobody knows them any more.
     Masked,
-    /// What a guard hook said; none if it was interrupted.
+    /// The answer of a guard hook; `None` if it was interrupted.
     Hook {
         answer: Option<HookAnswer>,
         duration_ms: u64,
     },
-    /// What lies outside the scope, or why nothing can be said.
+    /// The changes outside the scope, or the reason why nothing can be said.
     Look {
         look: Look,
         found: Result<Outside, String>,
@@ -150,9 +150,9 @@ pub(crate) async fn turn(
 pub(crate) struct Readied {
     /// `None` if its arguments are masked in the journal and nobody knows them any more.
     pub(crate) call: Option<ToolCall>,
-    /// What it would make of files.
+    /// The changes that it would make to files.
     pub(crate) prepared: Prepared,
-    /// What was kept of what it may destroy, or why that could not be kept.
+    /// The rescue of the files that it may destroy, or the reason why they could not be kept.
     pub(crate) rescued: Result<Option<Rescued>, String>,
 }
 
@@ -328,7 +328,7 @@ pub(crate) fn settled(slot: Slot, changes: &[FileChange]) -> Body {
     said(slot, true, None, &sentences::changes_were_made(changes))
 }
 
-/// What is told of a call that this driver did not make.
+/// Returns the result of a call that this driver did not make.
 fn said(slot: Slot, success: bool, code: Option<&str>, content: &str) -> Body {
     Body::Call(CallEvent::ToolResult {
         slot,
@@ -390,7 +390,7 @@ mod tests {
 
     use super::{CancellationToken, until_limit};
 
-    /// What comes of something that ends when it is cancelled, or at once.
+    /// Returns the end of something that ends when it is cancelled, or at once.
     fn ended(limit_ms: Option<u64>, ends_at_once: bool) -> (&'static str, bool) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let cancel = CancellationToken::new();

@@ -1,4 +1,4 @@
-//! What agents know of files: how each was when it was last read or written by a call of theirs.
+//! The state of files as agents know it: as each was when it was last read or written by a call of theirs.
 //!
 //! In: the events of a run, also those that an earlier driver wrote. Out: for a call that is about to be made, what its
 //! agent knows of the files it changes. A file that is another by then was changed by somebody else, and writing it as
@@ -11,13 +11,13 @@ use adjutant_core::trace::{Body, CallEvent, Event, RunEvent};
 use adjutant_core::words::tool::{FileChange, FileSeen, SeenPart};
 use adjutant_core::words::{Key, Part};
 
-/// What the agents of a run know, each in its own part.
+/// The knowledge of the agents of a run, each in its own part.
 #[derive(Debug, Default)]
 pub(crate) struct KnownFiles {
     known: BTreeMap<(Part, String), Known>,
-    /// How many bytes of a result are sent; all if absent.
+    /// The most bytes of a result that are sent; all if absent.
     result_bytes_max: Option<u64>,
-    /// What calls that have no result yet will make of files.
+    /// The changes to files by calls that have no result yet.
     announced: BTreeMap<Key, Vec<FileChange>>,
 }
 
@@ -29,7 +29,7 @@ struct Known {
     shown: Shown,
 }
 
-/// What an agent was shown of a file.
+/// The lines of a file that an agent was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shown {
     Whole,
@@ -38,7 +38,7 @@ enum Shown {
 }
 
 impl Shown {
-    /// What was shown with this, too.
+    /// The lines shown before, with these.
     fn and(self, other: Self) -> Self {
         let (Self::Lines(mut runs, lines), Self::Lines(more, others)) = (self, other) else { return Self::Whole };
         runs.extend(more);
@@ -131,7 +131,7 @@ impl KnownFiles {
         self.known.insert(place, Known { hash, replaced, shown });
     }
 
-    /// What the agent of `part` knows of the files that `changes` are about.
+    /// Returns what the agent of `part` knows of the files that `changes` are about.
     pub(crate) fn of(&self, part: &Part, changes: &[FileChange]) -> Vec<FileSeen> {
         let of = |FileChange { path, .. }: &FileChange| {
             let known = self.known.get(&(part.clone(), path.clone()))?;

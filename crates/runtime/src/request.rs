@@ -1,4 +1,4 @@
-//! What is sent for a turn, put together from the transcript: nothing that isn't in the journal.
+//! The request for a turn, put together from the transcript: nothing that isn't in the journal.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use adjutant_core::words::fence::fenced;
 use adjutant_core::words::tool::{ToolCall, ToolSpecs};
 use adjutant_ports::{Agent, OutgoingMessage, OutgoingRole, TurnRequest};
 
-/// What is asked of the agent, besides what was said.
+/// The terms of a request, besides the messages.
 pub(crate) struct Asked {
     /// The tools that are described.
     pub(crate) tools: ToolSpecs,
-    /// Whether they may be called.
+    /// True if they may be called.
     pub(crate) may_call: bool,
     /// The most tokens of the reply.
     pub(crate) output_max: u32,
-    /// How many turns were taken in the run before.
+    /// Number of turns taken in the run before.
     pub(crate) turns_before: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What is put on record of a rescue.
+//! Puts a rescue on record.
 
 use adjutant_core::trace::{Body, CallEvent, Entry};
 use adjutant_core::words::{Key, RescueKind};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::{CrewState, Signal};
 
-/// How a sub-task stands. The words are the peer's.
+/// The state of a sub-task. The words are the peer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the words say it")]

@@ -40,7 +40,7 @@ pub struct Sittings {
     waits: OpenWaits,
 }
 
-/// How the last driver of a run let it go.
+/// The way in which the last driver of a run let it go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LetGo {
     /// It said that it did.

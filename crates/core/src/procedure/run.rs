@@ -58,7 +58,8 @@ impl<P: Procedure> Run<P> {
         self.ended
     }
 
-    /// Returns true if the operator interrupted it: nothing is wanted until a driver takes it over.
+    /// Returns true if the operator has it stand still and nothing is to land first: nothing is wanted until a driver takes
+    /// it over.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.interrupted || self.paused && self.in_flight.is_empty()
@@ -134,7 +135,7 @@ impl<P: Procedure> Run<P> {
         match self.child_ended {
             Some(outcome) => Next::Record(run_end(outcome)),
             None if self.stopped => self.end(Outcome::Stopped),
-            None if self.interrupted || self.paused && self.in_flight.is_empty() => Next::Want(Vec::new()),
+            None if self.is_interrupted() => Next::Want(Vec::new()),
             None if self.paused => self.landing(),
             None => match self.child.next(&self.facts) {
                 Next::Done(outcome) => self.end(outcome),

@@ -24,7 +24,7 @@ impl OpenWaits {
         }
     }
 
-    /// When the first of them ends; `None` if there is none.
+    /// Returns the time at which the first of them ends; `None` if there is none.
     #[must_use]
     pub fn wakes_at(&self) -> Option<Timestamp> {
         self.0.values().min().copied()

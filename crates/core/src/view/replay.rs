@@ -26,7 +26,7 @@ pub struct Fired {
     pub blocker_reason: Option<String>,
 }
 
-/// What today's detectors see, as one reading of all of them has it.
+/// The findings of today's detectors, as one reading of all of them has it.
 impl From<&TurnReading> for Fired {
     fn from(reading: &TurnReading) -> Self {
         let detectors = reading.fired().map(|(detector, _)| detector.name()).collect();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Budget, Category, Metric};
 
-/// What changes in a brief from here on.
+/// Changes of a brief from here on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Amendment {
@@ -26,13 +26,13 @@ pub struct Amendment {
 }
 
 impl Amendment {
-    /// Whether it changes nothing.
+    /// Returns true if it changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What it changes, in a sentence for each, for agent and operator.
+    /// Returns its changes, in a sentence each, for agent and operator.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let listed = |categories: &[Category]| categories.iter().map(Category::as_str).collect::<Vec<_>>().join(", ");

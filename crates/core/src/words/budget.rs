@@ -161,7 +161,7 @@ impl Metric {
 pub enum LimitMetric {
     /// Steps of a session.
     Steps,
-    /// What accounts count.
+    /// A metric that accounts count.
     #[serde(untagged)]
     Counted(Metric),
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a crew stands. The words are the peer's.
+/// The state of a crew. The words are the peer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CrewState {
@@ -28,7 +28,7 @@ pub enum CrewState {
     Complete,
 }
 
-/// What happened in a state. The words are the peer's.
+/// An event that moves a crew from one state to the next. The words are the peer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {

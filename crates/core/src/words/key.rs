@@ -87,7 +87,7 @@ impl FromStr for Part {
     }
 }
 
-/// Why a part's name was not taken.
+/// The reason why a part's name was not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{given}` can't name a part of a run: it takes letters, digits, `-`, `_`, `.`, and `/` between segments")]
 pub struct BadPart {

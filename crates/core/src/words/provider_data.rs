@@ -1,4 +1,4 @@
-//! What a provider wants to be given back with a turn that its model took: thinking with its signature, encrypted
+//! The data that a provider wants to be given back with a turn that its model took: thinking with its signature, encrypted
 //! reasoning, marks on text and calls.
 //!
 //! In: what an adapter kept of a reply. Out: the same, byte for byte, with every later request to the same model, also
@@ -8,14 +8,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What belongs to one reply, and whom it may be given back to.
+/// The data of one reply, and the model that it may be given back to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProviderData {
     /// The adapter that took the turn.
     pub adapter: String,
     /// The model that the turn was asked of: another one can't read what is here.
     pub model: String,
-    /// What is given back, as the adapter wrote it.
+    /// The data, as the adapter wrote it.
     pub parts: Value,
 }
 

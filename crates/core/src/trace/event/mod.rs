@@ -192,6 +192,33 @@ impl Body {
         }
     }
 
+    /// Returns true if the event must be on the disk before anything follows from it: the intent of an effect that is more
+    /// than a read, an operator's word, the two ends of a run, and a permission, which is kept or used up elsewhere.
+    /// `reads` says whether a tool merely reads.
+    #[must_use]
+    pub fn must_be_synced(&self, reads: impl FnOnce(&str) -> bool) -> bool {
+        match self {
+            Self::Run(event) => matches!(event, RunEvent::RunStart(_) | RunEvent::RunEnd { .. }),
+            Self::Ask(event) => matches!(event, AskEvent::Answer { .. } | AskEvent::OperatorMessage { .. }),
+            Self::Gate(event) => matches!(
+                event,
+                GateEvent::HookCall { .. }
+                    | GateEvent::PermissionGranted { .. }
+                    | GateEvent::PermissionGrantConsumed { .. }
+                    | GateEvent::PermissionRevoked { .. }
+            ),
+            Self::Call(CallEvent::ToolCall { name, .. }) => !reads(name),
+            Self::Call(_)
+            | Self::Part(_)
+            | Self::Turn(_)
+            | Self::Budget(_)
+            | Self::Crew(_)
+            | Self::Handoff(_)
+            | Self::Learned(_)
+            | Self::Host(_) => false,
+        }
+    }
+
     /// True if a procedure decided this, as opposed to the world having done it.
     #[must_use]
     pub fn is_decision(&self) -> bool {

@@ -62,7 +62,7 @@ fn a_driver_of_siblings_that_lost_the_run_begins_nothing_more() {
     }
 }
 
-/// What the world does wrong, and the check that says so.
+/// A fault of the world, and the check that catches it.
 #[test]
 fn each_check_catches_what_it_is_for() {
     let setup = Arc::new(setup());

@@ -20,7 +20,7 @@ fn working(call: ToolCall) -> Scene {
     scene(vec![StagedTurn::calls("working", vec![call])])
 }
 
-/// How often the operator was told of a panic.
+/// Returns the number of times that the operator was told of a panic.
 fn told(report: &SceneReport) -> usize {
     count(
         report,
