@@ -63,6 +63,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
             PATIENCE_ATTENDED_MS
         }),
         budget: options.budget,
+        is_free_in_calls: false,
         role_budget: Budget::default(),
         learned: options.learned.as_ref().map(|learned| LearnedLimits {
             slug: learned.slug.clone(),

@@ -70,6 +70,7 @@ pub fn setup() -> Setup {
         answer_within_ms: None,
         patience_ms: PATIENCE_ALONE_MS,
         budget: Budget::default(),
+        is_free_in_calls: false,
         role_budget: Budget::default(),
         learned: None,
     }

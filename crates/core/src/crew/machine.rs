@@ -14,10 +14,10 @@ use crate::handoff::{Handoff, ReviewVerdict};
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
 use crate::session::Session;
+use crate::session::amendment::amend_authorized;
 use crate::trace::{AskEvent, Body, CrewEvent, Entry, Event, PartEvent};
 use crate::words::{
-    Category, Choice, CrewState, Key, Message, Mode, Outcome, Part, PartKind, Question, QuestionKind, Signal, Slot,
-    What,
+    Category, Choice, CrewState, Key, Mode, Outcome, Part, PartKind, Question, QuestionKind, Signal, Slot, What,
 };
 
 /// Several agents by role on one brief.
@@ -78,12 +78,15 @@ impl Crew {
 
     /// Returns what the brief authorizes and the operator approved for the run.
     fn authorized(&self, run: &RunFacts) -> Vec<Category> {
-        self.setup.base.authorized.iter().chain(run.approved()).cloned().collect()
+        let mut authorized = self.setup.base.authorized.clone();
+        run.amendments().iter().for_each(|amendment| amend_authorized(&mut authorized, amendment));
+        authorized.extend_from_slice(run.approved());
+        authorized
     }
 
     /// Returns true if nothing is asked between steps.
     fn is_auto(&self, run: &RunFacts) -> bool {
-        run.mode().or(self.setup.base.mode) == Some(Mode::Auto)
+        run.mode(&self.part).or(self.setup.base.mode) == Some(Mode::Auto)
     }
 
     /// Handles a new plan: if nothing is asked between steps, work on it begins at once.
@@ -202,11 +205,6 @@ impl Procedure for Crew {
     type Facts = RunFacts;
 
     fn apply(&mut self, event: &Event) {
-        if let (true, Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. })) =
-            (event.part.is_root(), &event.body)
-        {
-            Arc::make_mut(&mut self.setup).base.amend(amendment);
-        }
         if let Body::Part(PartEvent::PartStart { .. }) = event.body {
             self.state.call_in(&self.setup, &self.part, &event.part);
         }

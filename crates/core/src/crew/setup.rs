@@ -68,7 +68,7 @@ impl CrewSetup {
                 .learned
                 .as_ref()
                 .map(|learned| LearnedLimits { slug: learned.slug.clone(), ..LearnedLimits::default() });
-            setup.budget.max_tool_calls = None;
+            setup.is_free_in_calls = true;
             return Arc::new(setup);
         };
         let role = member.base;
@@ -76,7 +76,6 @@ impl CrewSetup {
         let limit = authority::limit_of(member, &self.custom_roles, grant);
         setup.checks = self.checks_of(role, &limit);
         setup.tools = tools_of(role, &limit, &setup.tools, setup.checks.as_ref());
-        setup.authorized = limit.narrow(&setup.authorized);
         if let Some(agents) = self.agents.get(&member.name) {
             setup.agents.clone_from(agents);
         }
@@ -88,7 +87,7 @@ impl CrewSetup {
         };
         // A session's own number takes the place of the default for a sub-task.
         if role != Role::Executor || setup.learned.as_ref().is_some_and(has_calls) {
-            setup.budget.max_tool_calls = None;
+            setup.is_free_in_calls = true;
         }
         let what_it_is = prompts::what_a_role_is(member, self.custom_roles.get(&member.name));
         setup.standing_orders =
@@ -129,7 +128,7 @@ impl CrewSetup {
     /// Returns the checks that a role may run; `None` for a role that doesn't judge, and if commands are switched off.
     fn checks_of(&self, role: Role, limit: &RoleLimit) -> Option<ChecksForJudge> {
         let may_run = role.is_judge() && !self.base.shell_disabled;
-        ChecksForJudge::of(&self.checks, limit, &self.base.authorized).filter(|_| may_run)
+        ChecksForJudge::of(&self.checks, limit).filter(|_| may_run)
     }
 
     /// Returns the names of the tools that sessions of the crew are offered.

@@ -11,10 +11,10 @@ use crate::gate::custom_role::Member;
 use crate::handoff::{Handoff, ReviewVerdict, SubTask, WorkPlan};
 use crate::procedure::{Children, Gone};
 use crate::session::{Session, Task};
-use crate::trace::{AskEvent, Body, CrewEvent, Entry, Event, HostEvent, PartEvent};
+use crate::trace::{Body, CrewEvent, Entry, Event, PartEvent};
 use crate::words::role::Role;
 use crate::words::tool::ToolEffect;
-use crate::words::{Category, CrewState, Message, Outcome, Part, PartKind, Signal};
+use crate::words::{Category, CrewState, Outcome, Part, PartKind, Signal};
 
 /// Progress of a crew: where it stands, its plan and its sub-tasks.
 #[derive(Debug, Clone)]
@@ -40,8 +40,6 @@ pub(super) struct CrewProgress {
     /// Member whose sessions they are; `None` for phase 0 of the run.
     pub(super) at_work: Option<Member>,
     pub(super) asked: Questions,
-    /// Words of the operator that came while no session was at work.
-    pub(super) unheard: Vec<Event>,
 }
 
 impl Default for CrewProgress {
@@ -62,7 +60,6 @@ impl Default for CrewProgress {
             children: Children::default(),
             at_work: None,
             asked: Questions::default(),
-            unheard: Vec::new(),
         }
     }
 }
@@ -226,15 +223,6 @@ impl CrewProgress {
 
     /// Passes an event to the session at work and takes note of it.
     fn hear(&mut self, event: &Event, checks: &Checks) {
-        // No session is at work: the next one is told.
-        let is_said = matches!(
-            event.body,
-            Body::Ask(AskEvent::OperatorMessage { message: Message::Steer(_), .. })
-                | Body::Host(HostEvent::FolderChanged { .. })
-        );
-        if self.children.is_empty() && is_said && event.part.is_root() {
-            self.unheard.push(event.clone());
-        }
         if let Some(session) = self.children.get(&event.part)
             && self.at_work.as_ref().is_some_and(|member| member.base == Role::Executor)
             && let Some(subtask) = self.subtasks.get_mut(self.index)
@@ -297,10 +285,7 @@ impl CrewProgress {
         if part != *begun {
             return;
         }
-        let mut session = Session::new(setup.session(member.as_ref(), self), part.clone());
-        for event in std::mem::take(&mut self.unheard) {
-            session.recall(&event);
-        }
+        let session = Session::new(setup.session(member.as_ref(), self), part.clone());
         self.at_work = member;
         self.children.call_in(part, session);
     }

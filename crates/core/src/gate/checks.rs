@@ -61,19 +61,16 @@ pub struct ChecksForJudge {
     pub checks: Checks,
     /// Limit for a call that runs a check: the judge's own grant, but no limit of its role.
     pub role: RoleLimit,
-    /// Categories that the brief authorizes of those.
-    pub authorized: Vec<Category>,
 }
 
 impl ChecksForJudge {
     /// Returns the checks under a judge's limit; `None` if there are none, or if its grant leaves it no commands.
-    pub(crate) fn of(checks: &Checks, limit: &RoleLimit, authorized: &[Category]) -> Option<Self> {
+    pub(crate) fn of(checks: &Checks, limit: &RoleLimit) -> Option<Self> {
         if checks.is_empty() || !limit.beyond_grant(&[Category::new(SHELL_EXEC)]).is_empty() {
             return None;
         }
         let role = RoleLimit { may_hold: vec![Category::new("*")], ..limit.clone() };
-        let authorized = role.narrow(authorized);
-        Some(Self { checks: checks.clone(), role, authorized })
+        Some(Self { checks: checks.clone(), role })
     }
 
     /// Returns a tool as it is offered to the judge.
@@ -89,16 +86,6 @@ impl ChecksForJudge {
             }
         }
         tool
-    }
-
-    /// Takes in what the operator authorizes from here on, and what not any more.
-    pub(crate) fn amend(&mut self, authorize: &[Category], withdraw: &[Category]) {
-        self.authorized.retain(|category| !withdraw.contains(category));
-        for category in self.role.narrow(authorize) {
-            if !self.authorized.contains(&category) {
-                self.authorized.push(category);
-            }
-        }
     }
 }
 

@@ -6,20 +6,24 @@
 //! Begin with [`RunFacts`].
 
 mod accounts;
+mod amended;
 mod asking;
 mod grants;
 mod halts;
+mod mode;
 mod once;
+mod unheard;
 
 use jiff::Timestamp;
 
 use crate::memory::Inherited;
 use crate::procedure::SharedFacts;
-use crate::trace::{AskEvent, Body, Event, GateEvent, HostEvent, LearnedEvent, PartEvent};
-use crate::words::{Category, Message, Metric, Mode, OperatorWord, Part};
+use crate::trace::{AskEvent, Body, Event, GateEvent, HostEvent, LearnedEvent};
+use crate::words::{Amendment, Category, Message, Metric, Mode, OperatorWord, Part};
 
 pub use accounts::{AccountName, Accounts};
 pub use grants::Grants;
+pub use unheard::ToTell;
 
 /// The facts of a whole run, as its events say them.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +35,9 @@ pub struct RunFacts {
     failures: once::Failures,
     grants: Grants,
     approved: Vec<Category>,
-    mode: Option<Mode>,
+    amended: amended::Amended,
+    modes: mode::Modes,
+    unheard: unheard::Unheard,
     memory: Inherited,
     missing_walls: Vec<String>,
 }
@@ -92,10 +98,22 @@ impl RunFacts {
         &self.approved
     }
 
-    /// Returns the operator's last word on who decides between steps; `None` before the first.
+    /// Returns what the operator amended of the brief since the run began, in order.
     #[must_use]
-    pub fn mode(&self) -> Option<Mode> {
-        self.mode
+    pub fn amendments(&self) -> &[Amendment] {
+        self.amended.in_order()
+    }
+
+    /// Returns the operator's word on who decides between the steps of `part`; `None` before the first.
+    #[must_use]
+    pub fn mode(&self, part: &Part) -> Option<Mode> {
+        self.modes.of(part)
+    }
+
+    /// Returns what was said to the run while no session was at work, and left to the one in `part`, which began next.
+    #[must_use]
+    pub fn left_to(&self, part: &Part) -> &[ToTell] {
+        self.unheard.left_to(part)
     }
 
     /// Returns what the run took from its project's memory.
@@ -127,11 +145,10 @@ impl SharedFacts for RunFacts {
         self.deadline.apply(event);
         self.failures.apply(event);
         self.grants.apply(event);
+        self.amended.apply(event);
+        self.modes.apply(event);
+        self.unheard.apply(event);
         match &event.body {
-            Body::Part(PartEvent::ModeSet { mode })
-            | Body::Ask(AskEvent::OperatorMessage { message: Message::Mode(mode), .. }) => {
-                self.mode = Some(*mode);
-            }
             Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. }) => {
                 self.approved.retain(|category| !amendment.withdraw.contains(category));
             }

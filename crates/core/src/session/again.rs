@@ -18,7 +18,7 @@ impl Decider<'_> {
     /// Returns that turn as it is read today.
     pub(crate) fn read_again(&self) -> Option<TurnReading> {
         let taken = self.state.taken()?;
-        Some(detect::read_in_session(taken.spoken(), &self.setup.authorized, &self.setup.sensitivities))
+        Some(detect::read_in_session(taken.spoken(), &self.authorized(), &self.setup.sensitivities))
     }
 
     /// Returns a call of that turn.

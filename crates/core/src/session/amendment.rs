@@ -4,26 +4,32 @@
 
 use crate::words::{Amendment, Budget, Category, Message, OperatorWord};
 
-use super::Setup;
+use super::{Session, Setup};
 use crate::gate::Scope;
+use crate::run::RunFacts;
 use crate::trace::{AskEvent, Body, Event, GateEvent};
 
+impl Session {
+    /// Returns the setup as it holds now: as it was made, with what the operator amended since the run began.
+    pub(super) fn setup_now(&self, run: &RunFacts) -> &Setup {
+        if run.amendments().is_empty() {
+            return &self.setup;
+        }
+        self.amended.get_or_init(|| Box::new(self.setup.amended(run.amendments())))
+    }
+}
+
 impl Setup {
-    /// Takes an amendment in. Under a role nothing is authorized that the role may not hold.
-    pub fn amend(&mut self, amendment: &Amendment) {
-        let added = match &self.role {
-            Some(role) => role.narrow(&amendment.authorize),
-            None => amendment.authorize.clone(),
-        };
-        self.authorized.retain(|category| !amendment.withdraw.contains(category));
-        if let Some(judge) = &mut self.checks {
-            judge.amend(&amendment.authorize, &amendment.withdraw);
-        }
-        for category in added {
-            if !self.authorized.contains(&category) {
-                self.authorized.push(category);
-            }
-        }
+    /// Returns it with these amendments, one after the other.
+    #[must_use]
+    pub fn amended(&self, amendments: &[Amendment]) -> Self {
+        let mut amended = self.clone();
+        amendments.iter().for_each(|amendment| amended.amend(amendment));
+        amended
+    }
+
+    fn amend(&mut self, amendment: &Amendment) {
+        amend_authorized(&mut self.authorized, amendment);
         if !amendment.scope.is_empty() || !amendment.unscope.is_empty() {
             self.rescope(amendment);
         }
@@ -48,6 +54,16 @@ impl Setup {
         if names_paths {
             words.paths.get_or_insert_default().extend(amendment.scope.iter().cloned());
             self.scope = Scope::new(&words).placed(&self.places);
+        }
+    }
+}
+
+/// Applies an amendment to what a brief authorizes.
+pub(crate) fn amend_authorized(authorized: &mut Vec<Category>, amendment: &Amendment) {
+    authorized.retain(|category| !amendment.withdraw.contains(category));
+    for category in &amendment.authorize {
+        if !authorized.contains(category) {
+            authorized.push(category.clone());
         }
     }
 }

@@ -74,7 +74,7 @@ impl Decider<'_> {
 /// Rights by which a call is judged.
 struct Rights<'a> {
     role: Option<&'a RoleLimit>,
-    authorized: &'a [Category],
+    authorized: Cow<'a, [Category]>,
     approved: Cow<'a, [Category]>,
 }
 
@@ -174,8 +174,9 @@ impl Decider<'_> {
 
     /// Tells the agent what the operator wants it told, one thing after another.
     fn steered(&self) -> Option<Next> {
-        let text = self.state.steers.front()?;
-        Some(self.say(MessageKind::Steer, self.state.step, text.clone()))
+        let left = self.run.left_to(&self.part);
+        let said = left.iter().chain(&self.state.said_to_it).nth(self.state.told)?;
+        Some(self.say(MessageKind::Steer, self.state.step, prompts::said(said)))
     }
 
     /// Returns true if the agent's announcements count as acts: a role that can only read announces none.
@@ -282,7 +283,7 @@ impl Decider<'_> {
         let rights = self.rights(&call.call);
         // An approval of a category doesn't answer a question that has another reason.
         !missing.is_empty()
-            && authorization::check(&missing, rights.authorized, &rights.approved).allowed
+            && authorization::check(&missing, &rights.authorized, &rights.approved).allowed
             && call.tightened(self.decision(call, tool)).answer == crate::words::GateAnswer::Allow
     }
 
@@ -357,7 +358,7 @@ impl Decider<'_> {
             categories: &tool.categories,
             effects,
             role: rights.role,
-            authorized: rights.authorized,
+            authorized: &rights.authorized,
             approved_for_run: &rights.approved,
             grants: &self.run.grants().for_call(&self.part, &call.paid, &subject, now),
             call_is_approved: false,
@@ -380,12 +381,10 @@ impl Decider<'_> {
         match judge.filter(|judge| judge.checks.place_of(&call.name, &call.args).is_some()) {
             Some(judge) => Rights {
                 role: Some(&judge.role),
-                authorized: &judge.authorized,
+                authorized: Cow::Owned(judge.role.narrow(&self.setup.authorized)),
                 approved: Cow::Owned(judge.role.narrow(self.run.approved())),
             },
-            None => {
-                Rights { role: self.setup.role.as_ref(), authorized: &self.setup.authorized, approved: self.approved() }
-            }
+            None => Rights { role: self.setup.role.as_ref(), authorized: self.authorized(), approved: self.approved() },
         }
     }
 
@@ -403,7 +402,7 @@ impl Decider<'_> {
         let is_read = self.effects(call).iter().any(|effect| NETWORKED.contains(&effect.category.as_str()));
         let http_fetch = [Category::new(HTTP_FETCH)];
         let rights = self.rights(call);
-        let by_rule = authorization::check(&http_fetch, rights.authorized, &rights.approved).allowed;
+        let by_rule = authorization::check(&http_fetch, &rights.authorized, &rights.approved).allowed;
         is(SHELL_EXEC) && (is_read || by_rule)
     }
 

@@ -187,7 +187,7 @@ impl Decider<'_> {
         let setup = &self.setup;
         let lists = setup.scope.words().lists();
         CallAuthority {
-            authorized_costs: setup.authorized.clone(),
+            authorized_costs: self.authorized().into_owned(),
             approved_for_run: self.approved().into_owned(),
             grants: self.call(number).map(|call| self.grants_of(call)).unwrap_or_default(),
             role: setup.role.as_ref().map(|role| role.name.clone()),

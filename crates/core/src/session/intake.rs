@@ -131,9 +131,8 @@ impl Decider<'_> {
         };
         let unknowns = section("unknowns").trim().trim_end_matches('.').to_lowercase();
         let tools = section("tools_required");
-        let approved = self.approved();
-        let is_open =
-            |categories: &[Category]| !authorization::check(categories, &self.setup.authorized, &approved).allowed;
+        let (authorized, approved) = (self.authorized(), self.approved());
+        let is_open = |categories: &[Category]| !authorization::check(categories, &authorized, &approved).allowed;
         let wants_tool =
             self.setup.tools.iter().any(|tool| tools.contains(tool.name.as_str()) && is_open(&tool.categories));
         let (places, programs) = (&self.setup.places, self.setup.programs.as_ref());

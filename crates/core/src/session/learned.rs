@@ -77,6 +77,7 @@ impl<'a> Decider<'a> {
     /// Returns what is limited for `whose` account before anything was added, but for calls by phase.
     pub(super) fn budget_of(&self, whose: Whose) -> Budget {
         match whose {
+            Whose::Run if self.setup.is_free_in_calls => Budget { max_tool_calls: None, ..self.setup.budget },
             Whose::Run => self.setup.budget,
             Whose::Role => self.setup.role_budget,
             Whose::Session => self.session_budget(),

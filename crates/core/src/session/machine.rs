@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::context::{self, Context};
 use super::hand_off::HANDOFF_FAILED;
@@ -34,6 +34,8 @@ pub struct Session {
     pub(super) setup: Arc<Setup>,
     pub(super) part: Part,
     pub(super) state: SessionState,
+    /// The setup with what the operator amended, made once after each amendment: a cache, never what is on record.
+    pub(super) amended: OnceLock<Box<Setup>>,
 }
 
 /// A session beside the facts of its run: everything that its decisions are made from.
@@ -41,11 +43,13 @@ pub struct Session {
 pub struct Decider<'a> {
     session: &'a Session,
     pub(super) run: &'a RunFacts,
+    /// The setup as it holds now. It stands before the one that the session was made with.
+    pub(super) setup: &'a Setup,
 }
 
 impl<'a> Decider<'a> {
     pub(crate) fn new(session: &'a Session, run: &'a RunFacts) -> Self {
-        Self { session, run }
+        Self { session, run, setup: session.setup_now(run) }
     }
 }
 
@@ -64,10 +68,8 @@ impl Procedure for Session {
         if event.part == self.part || event.part.is_root() {
             self.state.apply(event);
         }
-        if let (true, Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. })) =
-            (event.part.is_root(), &event.body)
-        {
-            Arc::make_mut(&mut self.setup).amend(amendment);
+        if let Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(_), .. }) = &event.body {
+            self.amended.take();
         }
     }
 
@@ -120,7 +122,7 @@ impl Session {
             setup.tools.iter().map(|tool| tool.schema.to_string().len() + tool.description.len()).sum::<usize>();
         let context = Context::new(context::guess(tools as u64), setup.result_bytes_max);
         let state = SessionState { context, ..SessionState::default() };
-        Self { setup, part, state }
+        Self { setup, part, state, amended: OnceLock::new() }
     }
 
     /// Returns the part that it lives in.
@@ -157,13 +159,6 @@ impl Session {
         }
     }
 
-    /// Takes note of something of the run that happened before the session began.
-    pub fn recall(&mut self, event: &Event) {
-        if event.part.is_root() {
-            self.state.apply(event);
-        }
-    }
-
     /// Returns the reason that it failed, for a person.
     #[must_use]
     pub fn failure(&self) -> String {
@@ -174,7 +169,7 @@ impl Session {
         }
     }
 
-    /// Returns the setup that it was made with.
+    /// Returns the setup that it was made with, without what the operator amended since.
     #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
@@ -184,15 +179,23 @@ impl Session {
 impl<'a> Decider<'a> {
     /// Returns who decides between steps: the operator's last word, or what was fixed before the run.
     pub(super) fn settled_mode(&self) -> Option<Mode> {
-        self.run.mode().or(self.setup.mode)
+        self.run.mode(&self.part).or(self.setup.mode)
+    }
+
+    /// Returns what the brief authorizes by now, as far as the role may hold it.
+    pub(super) fn authorized(&self) -> Cow<'a, [Category]> {
+        self.as_role(&self.setup.authorized)
     }
 
     /// Returns what the operator approved for the run, as far as the role may hold it.
     pub(super) fn approved(&self) -> Cow<'a, [Category]> {
-        let run: &'a RunFacts = self.run;
+        self.as_role(self.run.approved())
+    }
+
+    fn as_role(&self, held: &'a [Category]) -> Cow<'a, [Category]> {
         match &self.setup.role {
-            Some(limit) => Cow::Owned(limit.narrow(run.approved())),
-            None => Cow::Borrowed(run.approved()),
+            Some(limit) => Cow::Owned(limit.narrow(held)),
+            None => Cow::Borrowed(held),
         }
     }
 
@@ -245,7 +248,7 @@ impl<'a> Decider<'a> {
         }
         let turn = self.state.turns;
         let reading = taken.reading.get_or_init(|| {
-            Arc::new(detect::read_in_session(taken.spoken(), &self.setup.authorized, &self.setup.sensitivities))
+            Arc::new(detect::read_in_session(taken.spoken(), &self.authorized(), &self.setup.sensitivities))
         });
         if let Some(consultation) = reading.consultations.get(taken.consulted) {
             return Some(self.record(Body::Learned(LearnedEvent::LearnedSensitivityConsulted {

@@ -13,6 +13,7 @@ use crate::gate::custody::FolderChange;
 use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
 use crate::handoff;
+use crate::run::ToTell;
 use crate::words::visible::visible_line;
 use crate::words::{
     Category, Choice, HandoffKind, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection,
@@ -162,19 +163,28 @@ pub(super) fn redirect(text: &str, scope_locked: bool) -> String {
     text.to_owned()
 }
 
+/// Tells the agent what came for it.
+pub(super) fn said(said: &ToTell) -> String {
+    match said {
+        ToTell::Steer(text) => steered(text),
+        ToTell::Amended(amendment) => amended(&amendment.lines()),
+        ToTell::Changed(change) => folder_changed(change),
+    }
+}
+
 /// Tells the agent the operator's words that answer no question.
-pub(super) fn steered(text: &str) -> String {
+fn steered(text: &str) -> String {
     format!("The operator says:\n\n{}", text.trim())
 }
 
 /// Tells the agent the operator's changes to the brief.
-pub(super) fn amended(lines: &[String]) -> String {
+fn amended(lines: &[String]) -> String {
     let lines: String = lines.iter().map(|line| format!("\n- {line}")).collect();
     format!("The operator changed the brief:{lines}\n\nGo on under the brief as it is now.")
 }
 
 /// Tells the agent what others changed in the folder while the run stood still.
-pub(super) fn folder_changed(change: &FolderChange) -> String {
+fn folder_changed(change: &FolderChange) -> String {
     let facts: String = changed_by_others(change).iter().map(|fact| format!("\n- {fact}")).collect();
     format!(
         "While this run stood still, somebody else changed the working folder:{facts}\n\nRead what you need of it again \

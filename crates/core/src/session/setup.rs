@@ -80,7 +80,7 @@ pub struct Setup {
     pub standing_orders: String,
     /// The brief, as the agent gets it.
     pub brief: String,
-    /// Categories that the brief authorizes.
+    /// Categories that the brief authorizes, whatever a role may hold of them.
     pub authorized: Vec<Category>,
     /// Places that paths are judged by.
     pub places: Places,
@@ -122,6 +122,8 @@ pub struct Setup {
     pub patience_ms: u64,
     /// Budget of the run.
     pub budget: Budget,
+    /// True if its limit of calls doesn't hold for the session.
+    pub is_free_in_calls: bool,
     /// Budget of the session's role within it.
     pub role_budget: Budget,
     /// Limits of a learned profile for the session; `None` if no profile is applied.

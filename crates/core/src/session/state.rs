@@ -4,7 +4,7 @@
 //! `apply` takes facts; it decides nothing. A thing that another version could decide otherwise is decided in
 //! `machine.rs` and comes back here as an event.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,12 +15,11 @@ use super::custody::TreeState;
 use super::hand_off::HandedOff;
 use super::past::Past;
 use super::permission::RequestProgress;
-use super::prompts;
 use super::retry::Failed;
 use crate::detect;
 use crate::detect::{Spoken, TurnReading};
 use crate::gate::HookAnswer;
-use crate::gate::custody::FolderChange;
+use crate::run::ToTell;
 use crate::trace::{
     AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HandoffEvent, HostEvent, LearnedEvent,
     PartEvent, RunEvent, TurnEvent,
@@ -104,8 +103,9 @@ pub(super) struct SessionState {
     pub(super) budget_consulted: bool,
     pub(super) tree: TreeState,
     pub(super) handed_off: HandedOff,
-    /// Words of the operator for the agent's next turn.
-    pub(super) steers: VecDeque<String>,
+    /// What came for the agent while the session was at work, and how much of all that it is to be told was said.
+    pub(super) said_to_it: Vec<ToTell>,
+    pub(super) told: usize,
 }
 
 /// Between phases, or in one.
@@ -270,6 +270,10 @@ impl SessionState {
         self.now = Some(event.at);
         self.context.apply(&event.body);
         self.tree.apply(&event.body);
+        // What came before it began is the run's, which hands it to whoever begins next.
+        if self.started {
+            self.said_to_it.extend(ToTell::of(&event.body));
+        }
         if let Some(slot) = event.body.intent().or(event.body.outcome()) {
             self.begun(*slot);
         }
@@ -455,11 +459,7 @@ impl SessionState {
             Body::Budget(BudgetEvent::BudgetHalt { metric, .. }) => {
                 self.is_out_of_steps = *metric == LimitMetric::Steps
             }
-            Body::Host(HostEvent::FolderChanged { paths, more, head_before, head_now }) => {
-                let (head_before, head_now) = (head_before.clone(), head_now.clone());
-                let change = FolderChange { paths: paths.clone(), more: *more, head_before, head_now };
-                self.steers.push_back(prompts::folder_changed(&change));
-            }
+            Body::Host(HostEvent::FolderChanged { .. }) => {}
             Body::Handoff(HandoffEvent::HandoffRead { turn, handoff, faults, .. }) => {
                 self.handed_off.apply(*turn, handoff.as_ref(), faults)
             }
@@ -511,7 +511,7 @@ impl SessionState {
                 self.held = false;
             }
             MessageKind::Steer => {
-                self.steers.pop_front();
+                self.told += 1;
                 self.rounds = 0;
                 self.failures.clear();
                 self.held = false;
@@ -871,12 +871,8 @@ impl SessionState {
                     }
                 }
             }
-            Message::Steer(text) => self.steers.push_back(prompts::steered(text)),
-            Message::Amend(amendment) => {
-                self.judge_again();
-                self.steers.push_back(prompts::amended(&amendment.lines()));
-            }
-            Message::Mode(_) | Message::Pause | Message::Interrupt | Message::Stop => {}
+            Message::Amend(_) => self.judge_again(),
+            Message::Steer(_) | Message::Mode(_) | Message::Pause | Message::Interrupt | Message::Stop => {}
         }
     }
 

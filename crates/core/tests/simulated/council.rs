@@ -200,6 +200,18 @@ fn a_yes_for_the_run_is_asked_for_once_and_a_yes_for_once_each_time() {
 }
 
 #[test]
+fn a_voter_that_works_on_by_itself_leaves_its_siblings_asking_between_steps() {
+    let setup = setup(Budget::default());
+    let mut world = world(3, &talk(2), &[("step", "c")]);
+    let words = [("council/1", "gated"), ("council/2", "gated"), ("council/3", "auto")];
+    world.answers_to = words.map(|(part, word)| ((part, "confirmation"), word.to_owned())).into();
+    everywhere(&|| council(&setup, 3, false), &world, &|ended| {
+        assert_eq!(ended.outcome, Some(Outcome::Completed));
+        assert_eq!((asked(ended, "confirmation"), asked(ended, "step")), (3, 4), "{:?}", ended.open);
+    });
+}
+
+#[test]
 fn questions_about_other_categories_are_put_side_by_side() {
     let setup = setup(Budget::default());
     let mut world = world(2, &[Said::text(SUMMARY), write("a")], &[("confirmation", "go")]);

@@ -414,6 +414,49 @@ fn a_judge_runs_the_declared_checks_and_no_other_command() {
     assert_eq!((ended.open[0].1, made(&ended)), (QuestionKind::Destructive, Vec::new()));
 }
 
+/// Returns a world in which a message comes with the first event of `whole` that is such a one.
+fn with_message(world: &World, whole: &Ended, message: Message, is_it: impl Fn(&Event) -> bool) -> World {
+    let at = whole.journal.iter().position(is_it).expect("it is there") + 1;
+    World { messages: vec![(at, message)], ..world.clone() }
+}
+
+#[test]
+fn what_is_withdrawn_is_gone_for_a_role_at_work_that_holds_only_a_part_of_it() {
+    let granted = BTreeMap::from([(RoleName::from(Role::Executor), vec![Category::new("filesystem_write")])]);
+    let mut setup = CrewSetup { role_grants: granted, ..setup(&TEAM) };
+    setup.base.authorized = vec![Category::new("*")];
+    let whole = run(&setup, &good());
+    assert_eq!((whole.outcome, whole.files.len()), (Some(Outcome::Completed), 2));
+    let withdrawn = Amendment { withdraw: vec![Category::new("*")], ..Amendment::default() };
+    let at_work =
+        |event: &Event| matches!(event.body, Body::Turn(TurnEvent::Message { kind: MessageKind::KickOff, .. }));
+    let is_executor = |event: &Event| event.part.as_str().ends_with("1.1/executor") && at_work(event);
+    let world = with_message(&good(), &whole, Message::Amend(Box::new(withdrawn)), is_executor);
+    let ended = run(&setup, &world);
+    assert_eq!((ended.open[0].1, ended.files.len()), (QuestionKind::Destructive, 0));
+}
+
+#[test]
+fn what_is_said_while_no_session_is_at_work_reaches_the_next_and_only_that() {
+    let mut setup = setup(&TEAM);
+    setup.base.mode = None;
+    let mut world = good();
+    world.answers.insert("confirmation", vec!["go".to_owned(); 4]);
+    let whole = run(&setup, &world);
+    let of_crew =
+        |event: &Event| matches!(event.body, Body::Ask(AskEvent::Question { .. })) && event.part.as_str() == "crew";
+    let wider = Amendment { authorize: vec![Category::new("git_push")], ..Amendment::default() };
+    for (message, text) in
+        [(Message::Steer("mind the gap".to_owned()), "mind the gap"), (Message::Amend(Box::new(wider)), "git_push")]
+    {
+        let ended = run(&setup, &with_message(&world, &whole, message, of_crew));
+        assert_eq!(ended.outcome, Some(Outcome::Completed));
+        let first = told(&ended, "subtask/1.1/executor", MessageKind::Steer);
+        assert!(first.len() == 1 && first[0].contains(text), "{first:?}");
+        assert_eq!(told(&ended, "subtask/2.1/executor", MessageKind::Steer), Vec::<String>::new());
+    }
+}
+
 #[test]
 fn what_is_approved_for_the_run_holds_after_a_judge_who_may_not_hold_it() {
     let mut world = good();

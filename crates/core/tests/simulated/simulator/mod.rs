@@ -57,6 +57,7 @@ pub fn setup() -> Setup {
         answer_within_ms: None,
         patience_ms: PATIENCE_ALONE_MS,
         budget: Budget::default(),
+        is_free_in_calls: false,
         role_budget: Budget::default(),
         learned: None,
     }
@@ -119,6 +120,8 @@ pub struct World {
     pub scripts: BTreeMap<String, Vec<Said>>,
     /// Replies of the operator, by kind of question, in order.
     pub answers: BTreeMap<&'static str, Vec<String>>,
+    /// Replies of the operator to all questions of a kind that one part asks; before those in order.
+    pub answers_to: BTreeMap<(&'static str, &'static str), String>,
     /// The tools that merely read.
     pub reads: BTreeSet<&'static str>,
     /// The tools that write files, whose changes are recorded with the intent.
@@ -484,8 +487,10 @@ impl<P: Procedure> Simulation<'_, P> {
     fn pick(&mut self, flight: &BTreeMap<Key, Flight>) -> Option<Key> {
         let movable: Vec<&Key> = flight
             .iter()
-            .filter(|(_, flying)| match &flying.command {
-                Command::Ask(question) => flying.aborting || flying.done.is_some() || self.answer(question).is_some(),
+            .filter(|(key, flying)| match &flying.command {
+                Command::Ask(question) => {
+                    flying.aborting || flying.done.is_some() || self.answer(key, question).is_some()
+                }
                 _ => true,
             })
             .map(|(key, _)| key)
@@ -584,7 +589,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 Body::Gate(GateEvent::TreeSeen { slot, look: *look, outside: paths, more, error, duration_ms: 0 })
             }
             Command::Ask(question) => {
-                let typed = self.answer(question).expect("it was picked because there is an answer");
+                let typed = self.answer(key, question).expect("it was picked because there is an answer");
                 let reply =
                     reply::read(question.kind, &typed).unwrap_or(reply::Reply { choice: Choice::Deny, text: None });
                 // The id names the question, as a real inbox's would: a lost one shows as a second use.
@@ -620,7 +625,12 @@ impl<P: Procedure> Simulation<'_, P> {
         script.and_then(|script| script.get(taken)).cloned().unwrap_or_else(|| Said::text(""))
     }
 
-    fn answer(&self, question: &Question) -> Option<String> {
+    fn answer(&self, key: &Key, question: &Question) -> Option<String> {
+        let kind = question.kind.as_str();
+        let to_part = self.world.answers_to.iter().find(|((part, of), _)| *part == key.part.as_str() && *of == kind);
+        if let Some((_, answer)) = to_part {
+            return Some(answer.clone());
+        }
         let given = self
             .journal
             .iter()
@@ -632,7 +642,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 _ => false,
             })
             .count();
-        self.world.answers.get(question.kind.as_str()).and_then(|answers| answers.get(given)).cloned()
+        self.world.answers.get(kind).and_then(|answers| answers.get(given)).cloned()
     }
 
     /// Keeps how the files are, or says which differ from that.
