@@ -15,10 +15,8 @@ use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
 use crate::session::Session;
 use crate::session::amendment::amend_authorized;
-use crate::trace::{AskEvent, Body, CrewEvent, Entry, Event, PartEvent};
-use crate::words::{
-    Category, Choice, CrewState, Key, Mode, Outcome, Part, PartKind, Question, QuestionKind, Signal, Slot, What,
-};
+use crate::trace::{Body, CrewEvent, Entry, Event, PartEvent};
+use crate::words::{Category, Choice, CrewState, Key, Mode, Outcome, Part, PartKind, Question, QuestionKind, Signal};
 
 /// Several agents by role on one brief.
 #[derive(Debug, Clone)]
@@ -69,7 +67,7 @@ impl Crew {
     }
 
     fn ask(&self, question: Question) -> Next {
-        let slot = self.state.asked.slot(question.kind);
+        let slot = self.state.asking.slot(question.kind);
         Next::Want(vec![Want {
             key: Key { part: self.part.clone(), slot },
             command: Command::Ask(Arc::new(question.within(self.setup.base.answer_within_ms))),
@@ -115,7 +113,7 @@ impl Crew {
         if self.is_auto(run) {
             return self.signal(Signal::PlanReady, None);
         }
-        match self.state.asked.answer(QuestionKind::Confirmation) {
+        match self.state.asking.answer(QuestionKind::Confirmation) {
             None => self.ask(questions::plan(plan, &warnings)),
             Some((Choice::Decline, _)) => self.end(Outcome::Declined),
             Some((Choice::Correct, text)) => {
@@ -189,7 +187,7 @@ impl Crew {
         let is_split = self.state.last == Some(Signal::ReviewDisagreement);
         let kind = if is_split { QuestionKind::Disagreement } else { QuestionKind::Escalation };
         let again = if self.state.plan.is_none() { CrewState::Plan } else { CrewState::Retry };
-        match self.state.asked.answer(kind) {
+        match self.state.asking.answer(kind) {
             None if is_split => self.ask(questions::disagreement(self.state.subtask())),
             None => self.ask(questions::escalation(self.state.subtask(), self.state.reason.as_deref())),
             Some((Choice::Accept, _)) if self.state.plan.is_some() => {
@@ -237,68 +235,6 @@ impl Procedure for Crew {
             CrewState::Retry => self.signal(Signal::Again, None),
             CrewState::Block | CrewState::Escalate => self.held_up(),
             CrewState::Complete => self.end(Outcome::Completed),
-        }
-    }
-}
-
-/// The questions of the crew itself.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Questions {
-    count: u32,
-    asked: Option<CrewQuestion>,
-}
-
-#[derive(Debug, Clone)]
-struct CrewQuestion {
-    slot: Slot,
-    kind: QuestionKind,
-    default: Choice,
-    withdrawn: bool,
-    answer: Option<(Choice, Option<String>)>,
-}
-
-impl Questions {
-    /// Takes note of what became of them.
-    pub(super) fn apply(&mut self, body: &Body) {
-        match body {
-            Body::Ask(AskEvent::Question { slot, question }) => {
-                self.count = self.count.max(slot.number);
-                let (kind, default) = (question.kind, question.default);
-                self.asked = Some(CrewQuestion { slot: *slot, kind, default, withdrawn: false, answer: None });
-            }
-            Body::Ask(AskEvent::Answer { slot, choice, text, .. }) => {
-                self.answered(*slot, Some((*choice, text.clone())))
-            }
-            Body::Ask(AskEvent::Expired { slot }) => self.answered(*slot, None),
-            Body::Ask(AskEvent::Withdrawn { slot }) => {
-                if let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == *slot) {
-                    asked.withdrawn = true;
-                }
-            }
-            // What was asked was asked where the crew stood.
-            Body::Crew(CrewEvent::CoordinatorState { .. }) => self.asked = None,
-            _ => {}
-        }
-    }
-
-    fn answered(&mut self, slot: Slot, answer: Option<(Choice, Option<String>)>) {
-        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == slot) {
-            asked.answer = Some(answer.unwrap_or((asked.default, None)));
-        }
-    }
-
-    /// Returns the answer to the question that was put last, if it is of `kind`.
-    fn answer(&self, kind: QuestionKind) -> Option<(Choice, Option<&str>)> {
-        let asked = self.asked.as_ref().filter(|asked| asked.kind == kind)?;
-        asked.answer.as_ref().map(|(choice, text)| (*choice, text.as_deref()))
-    }
-
-    /// Returns the slot of a question that is put, or still open.
-    fn slot(&self, kind: QuestionKind) -> Slot {
-        match &self.asked {
-            Some(CrewQuestion { slot, withdrawn: true, .. }) => Slot { attempt: slot.attempt + 1, ..*slot },
-            Some(asked) if asked.kind == kind && asked.answer.is_none() => asked.slot,
-            _ => Slot::first(What::Ask, self.count + 1),
         }
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::attempt::Attempt;
-use super::machine::Questions;
 use super::setup::CrewSetup;
 use super::states::{MoveFacts, SubTaskStatus};
 use crate::gate::checks::Checks;
 use crate::gate::custom_role::Member;
 use crate::handoff::{Handoff, ReviewVerdict, SubTask, WorkPlan};
-use crate::procedure::{Children, Gone};
+use crate::procedure::{Asking, Children, Gone};
 use crate::session::{Session, Task};
 use crate::trace::{Body, CrewEvent, Entry, Event, PartEvent};
 use crate::words::role::Role;
@@ -39,7 +38,7 @@ pub(super) struct CrewProgress {
     pub(super) children: Children<Session>,
     /// Member whose sessions they are; `None` for phase 0 of the run.
     pub(super) at_work: Option<Member>,
-    pub(super) asked: Questions,
+    pub(super) asking: Asking,
 }
 
 impl Default for CrewProgress {
@@ -59,7 +58,7 @@ impl Default for CrewProgress {
             subtasks: Vec::new(),
             children: Children::default(),
             at_work: None,
-            asked: Questions::default(),
+            asking: Asking::default(),
         }
     }
 }
@@ -157,15 +156,19 @@ impl CrewProgress {
 
     /// Takes note of an event of the crew itself: its decisions and the answers to it.
     fn own(&mut self, body: &Body) {
-        self.asked.apply(body);
         match body {
+            Body::Ask(asked) => {
+                self.asking.apply(asked);
+            }
             Body::Part(PartEvent::PartStart { .. }) => self.started = true,
             Body::Part(PartEvent::PartEnd { outcome }) => self.ended = Some(*outcome),
             Body::Crew(CrewEvent::ScopeWarning { subtask, category, .. }) => {
                 self.warned_of.push((subtask.clone(), category.clone()))
             }
             Body::Crew(CrewEvent::CoordinatorState { state, signal, reason, .. }) => {
-                self.moved(*state, *signal, reason.as_deref())
+                self.moved(*state, *signal, reason.as_deref());
+                // What was asked was asked where the crew stood.
+                self.asking.forget();
             }
             _ => {}
         }

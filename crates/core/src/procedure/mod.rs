@@ -7,6 +7,7 @@
 //!
 //! Begin with [`Procedure`].
 
+mod asking;
 mod children;
 mod drive;
 mod ledger;
@@ -20,6 +21,7 @@ use crate::trace::{Entry, Event};
 use crate::words::tool::{ToolCall, ToolSpecs};
 use crate::words::{Key, Look, Outcome, Part, Question};
 
+pub use asking::{Asking, NewAnswer};
 pub use children::{Children, Gone};
 pub use drive::{Drive, Orphan, Step};
 pub use ledger::{Begun, Breach, Ledger};

@@ -11,14 +11,14 @@ use super::context::{self, Context};
 use super::hand_off::HANDOFF_FAILED;
 use super::prompts;
 use super::setup::{SILENCES_MAX, Setup, Task};
-use super::state::{PutQuestion, ReadTurn, SessionState, Stand};
+use super::state::{ReadTurn, SessionState, Stand};
 use crate::detect;
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
 use crate::trace::{AskEvent, Body, Entry, Event, GateEvent, LearnedEvent, PartEvent, TurnEvent};
 use crate::words::{
     Category, Choice, Key, Message, MessageKind, MessageRole, Mode, OperatorWord, Outcome, Part, PartKind, PhaseName,
-    Question, QuestionKind, Rejection, Slot, What,
+    Question, QuestionKind, Rejection, Slot,
 };
 
 /// The reason of a transition that ends a run because the operator declined it.
@@ -229,11 +229,7 @@ impl<'a> Decider<'a> {
 
     /// Puts a question, or waits for the answer to it.
     pub(super) fn ask(&self, question: Question) -> Next {
-        let slot = match &self.state.asked {
-            Some(PutQuestion { slot, withdrawn: true, .. }) => Slot { attempt: slot.attempt + 1, ..*slot },
-            Some(PutQuestion { slot, kind, answer: None, .. }) if *kind == question.kind => *slot,
-            _ => Slot::first(What::Ask, self.state.questions + 1),
-        };
+        let slot = self.state.asking.slot(question.kind);
         self.want(slot, Command::Ask(Arc::new(question.within(self.setup.answer_within_ms))))
     }
 

@@ -19,6 +19,7 @@ use super::retry::Failed;
 use crate::detect;
 use crate::detect::{Spoken, TurnReading};
 use crate::gate::HookAnswer;
+use crate::procedure::{Asking, NewAnswer};
 use crate::run::ToTell;
 use crate::trace::{
     AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HandoffEvent, HostEvent, LearnedEvent,
@@ -59,8 +60,7 @@ pub(super) struct SessionState {
     /// next turn.
     pub(super) untrusted: Vec<String>,
     pub(super) untrusted_next: Vec<String>,
-    pub(super) questions: u32,
-    pub(super) asked: Option<PutQuestion>,
+    pub(super) asking: Asking,
     pub(super) nudges: u32,
     /// Number of turns in a row that had neither a word nor a call.
     pub(super) silences: u32,
@@ -242,16 +242,6 @@ impl CallOutcome {
     }
 }
 
-/// A question that was put.
-#[derive(Debug, Clone)]
-pub(super) struct PutQuestion {
-    pub(super) slot: Slot,
-    pub(super) kind: QuestionKind,
-    pub(super) default: Choice,
-    pub(super) withdrawn: bool,
-    pub(super) answer: Option<(Choice, Option<String>)>,
-}
-
 impl SessionState {
     pub(super) fn phase(&self) -> Option<PhaseName> {
         match &self.stand {
@@ -262,8 +252,7 @@ impl SessionState {
 
     /// Returns the answer to the question that was put last, if it is of `kind`.
     pub(super) fn answer(&self, kind: QuestionKind) -> Option<(Choice, Option<&str>)> {
-        let asked = self.asked.as_ref().filter(|asked| asked.kind == kind)?;
-        asked.answer.as_ref().map(|(choice, text)| (*choice, text.as_deref()))
+        self.asking.answer(kind)
     }
 
     pub(super) fn apply(&mut self, event: &Event) {
@@ -288,7 +277,6 @@ impl SessionState {
                 }
                 self.judge_again();
             }
-            Body::Ask(AskEvent::OperatorMessage { message, .. }) => self.told(message),
             Body::Part(PartEvent::PhaseEnter { phase, reason }) => {
                 self.stand = Stand::In { phase: *phase, since: event.at, reason: reason.clone() };
                 self.budget_consulted = false;
@@ -300,7 +288,7 @@ impl SessionState {
                 if let Some(to) = to {
                     self.stand = Stand::Between { to: *to, reason: reason.clone() };
                 }
-                self.asked = None;
+                self.asking.forget();
                 self.held = false;
             }
             Body::Turn(TurnEvent::Message { role, kind, step, text, .. }) => {
@@ -332,10 +320,6 @@ impl SessionState {
                 self.forgive();
             }
             Body::Turn(TurnEvent::ContextCut { .. }) => self.owes_state = true,
-            Body::Ask(AskEvent::Timer { slot, length_ms }) => {
-                self.waits = self.waits.max(slot.number);
-                self.wait = Some(Wait { slot: *slot, ends: after(event.at, *length_ms) });
-            }
             Body::Learned(LearnedEvent::LearnedBudgetConsulted { .. }) => self.budget_consulted = true,
             Body::Learned(LearnedEvent::LearnedSensitivityConsulted { .. }) => {
                 if let Some(taken) = self.taken_mut() {
@@ -405,33 +389,28 @@ impl SessionState {
                 }
             }
             Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => self.revoked(grant_id),
-            Body::Ask(AskEvent::Question { slot, question }) => {
-                self.asked = Some(PutQuestion {
-                    slot: *slot,
-                    kind: question.kind,
-                    default: question.default,
-                    withdrawn: false,
-                    answer: None,
-                });
-            }
-            Body::Ask(AskEvent::Answer { slot, choice, text, .. }) => self.answered(*slot, *choice, text.clone()),
-            Body::Ask(AskEvent::Expired { slot }) if self.is_waiting_in(*slot) => {
-                self.wait = None;
-                if let Some(turn) = &mut self.turn {
-                    turn.waited = true;
+            Body::Ask(asked) => {
+                if let Some(answer) = self.asking.apply(asked) {
+                    self.answered(answer);
                 }
-            }
-            Body::Ask(AskEvent::Expired { slot }) => {
-                if let Some(default) = self.asked.as_ref().map(|asked| asked.default) {
-                    self.answered(*slot, default, None);
-                }
-            }
-            Body::Ask(AskEvent::Withdrawn { slot }) => {
-                if self.is_waiting_in(*slot) {
-                    self.wait = None;
-                }
-                if let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == *slot) {
-                    asked.withdrawn = true;
+                match asked {
+                    AskEvent::Timer { slot, length_ms } => {
+                        self.waits = self.waits.max(slot.number);
+                        self.wait = Some(Wait { slot: *slot, ends: after(event.at, *length_ms) });
+                    }
+                    AskEvent::Expired { slot } if self.is_waiting_in(*slot) => {
+                        self.wait = None;
+                        if let Some(turn) = &mut self.turn {
+                            turn.waited = true;
+                        }
+                    }
+                    AskEvent::Withdrawn { slot } if self.is_waiting_in(*slot) => self.wait = None,
+                    AskEvent::OperatorMessage { message, .. } => self.told(message),
+                    AskEvent::Question { .. }
+                    | AskEvent::Answer { .. }
+                    | AskEvent::Expired { .. }
+                    | AskEvent::Withdrawn { .. }
+                    | AskEvent::AnswerIgnored { .. } => {}
                 }
             }
             Body::Gate(GateEvent::AuthPrompt { response, calls, acts, .. }) => self.prompted(*response, calls, acts),
@@ -468,7 +447,6 @@ impl SessionState {
             | Body::Part(PartEvent::ModeSet { .. })
             | Body::Host(HostEvent::SandboxReport { .. })
             | Body::Learned(LearnedEvent::MemoryInherited { .. } | LearnedEvent::LearnedProfileApplied { .. })
-            | Body::Ask(AskEvent::AnswerIgnored { .. })
             | Body::Part(PartEvent::DeadlinePassed { .. })
             | Body::Call(CallEvent::ToolCall { .. })
             | Body::Turn(TurnEvent::ContextFolded { .. })
@@ -489,7 +467,7 @@ impl SessionState {
         }
         self.said = Some(kind);
         self.owed = role == MessageRole::User;
-        self.asked = None;
+        self.asking.forget();
         match kind {
             MessageKind::Nudge => {
                 self.nudges += 1;
@@ -552,7 +530,7 @@ impl SessionState {
                     call.progress = CallProgress::InFlight { attempt: slot.attempt, cancelled: false };
                 }
             }
-            What::Ask => self.questions = self.questions.max(slot.number),
+            What::Ask => self.asking.begun(slot),
             What::Hook => self.hooks = self.hooks.max(slot.number),
             // The tree counts its looks itself.
             What::Wait | What::Look => {}
@@ -695,40 +673,26 @@ impl SessionState {
         }
     }
 
-    fn answered(&mut self, slot: Slot, choice: Choice, text: Option<String>) {
-        let Some(asked) = self.asked.as_mut().filter(|asked| asked.slot == slot) else { return };
-        match (asked.kind, choice) {
+    /// Takes note of an answer that changes what holds: what was asked about is settled by it.
+    fn answered(&mut self, answer: NewAnswer) {
+        match (answer.kind, answer.choice) {
             (QuestionKind::Limit, Choice::Extend) if self.is_out_of_steps => {
-                let more = text.as_deref().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
-                self.steps_added = self.steps_added.saturating_add(more);
+                let more = self.answer(QuestionKind::Limit).and_then(|(_, text)| text?.trim().parse().ok());
+                self.steps_added = self.steps_added.saturating_add(more.unwrap_or(0));
                 self.is_out_of_steps = false;
-            }
-            (QuestionKind::Limit, Choice::Extend) => {
-                self.asked = None;
                 return;
             }
-            (QuestionKind::Scope, Choice::Accept) => {
-                self.tree.accept();
-                self.asked = None;
-                return;
-            }
-            (QuestionKind::Deadline, Choice::Continue) => {
-                self.asked = None;
-                return;
-            }
-            (QuestionKind::Failure, Choice::Retry) => {
-                self.asked = None;
-                self.begin_with_first_agent();
-                return;
-            }
-            _ => {}
+            (QuestionKind::Limit, Choice::Extend) | (QuestionKind::Deadline, Choice::Continue) => {}
+            (QuestionKind::Scope, Choice::Accept) => self.tree.accept(),
+            (QuestionKind::Failure, Choice::Retry) => self.begin_with_first_agent(),
+            _ => return,
         }
-        asked.answer = Some((choice, text));
+        self.asking.forget();
     }
 
     fn prompted(&mut self, word: OperatorWord, calls: &[u32], acts: &[String]) {
         let note = self.answer(QuestionKind::Destructive).and_then(|(_, text)| text.map(str::to_owned));
-        self.asked = None;
+        self.asking.forget();
         self.word = Some(word);
         self.note.clone_from(&note);
         let Some(taken) = self.taken_mut() else { return };
@@ -841,7 +805,7 @@ impl SessionState {
     }
 
     fn asking(&mut self, number: u32, asking: RequestProgress) {
-        self.asked = None;
+        self.asking.forget();
         if let Some(call) = self.call_mut(number) {
             call.asking = asking;
         }
