@@ -81,6 +81,7 @@ pub fn beginning(options: &RunOptions) -> anyhow::Result<[Entry; 2]> {
         brief: BRIEF.to_owned(),
         options: options.clone(),
         tools: Vec::new(),
+        offered: None,
         versions: Versions { adjutant: env!("CARGO_PKG_VERSION").to_owned(), standing_orders: 1 },
     })));
     Ok([header, start].map(|body| Entry { part: Part::root(), body }))

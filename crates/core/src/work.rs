@@ -29,7 +29,10 @@ impl Work {
 
 impl HasSessions for Work {
     fn session_in(&self, part: &Part) -> Option<&Session> {
-        self.session().filter(|session| session.part() == part)
+        match self {
+            Self::Alone(session) => session.session_in(part),
+            Self::Crew(crew) => crew.session_in(part),
+        }
     }
 }
 

@@ -19,9 +19,9 @@ use adjutant_core::procedure::{Begun, Breach, Command, Drive, Orphan, Procedure,
 use adjutant_core::session::sentences;
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::trace::{
-    AskEvent, Body, CallEvent, Entry, Event, GateEvent, HostEvent, PartEvent, RunEvent, TurnEvent,
+    AskEvent, Body, CallEvent, Entry, Event, GateEvent, HostEvent, PartEvent, RunEvent, TurnEvent, offered_on_record,
 };
-use adjutant_core::words::tool::{FileChange, ToolCall, ToolEffect, ToolSpecs};
+use adjutant_core::words::tool::{FileChange, OfferedTools, ToolCall, ToolEffect, ToolSpecs};
 use adjutant_core::words::{InterruptedEffect, Key, Lasts, Outcome, Part, PhaseName, Question};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
@@ -68,6 +68,8 @@ pub struct Driver<'j, P: Procedure> {
     ports: Ports,
     masks: Arc<Masks>,
     specs: ToolSpecs,
+    /// The tools as they were offered last before this driver; `None` if they are not on record.
+    offered_before: Option<ToolSpecs>,
     transcripts: BTreeMap<Part, Transcript>,
     /// The messages sent so far, of each part that has not ended.
     outboxes: BTreeMap<Part, Outbox>,
@@ -172,6 +174,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             ports,
             masks: Arc::new(masks),
             specs,
+            offered_before: offered_on_record(&events).map(OfferedTools::specs),
             transcripts: BTreeMap::new(),
             outboxes: BTreeMap::new(),
             unmasked: BTreeMap::new(),
@@ -236,8 +239,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
     ///
     /// [`DriveError`] if the journal can't be written.
     pub async fn recover(&mut self) -> Result<(), DriveError> {
-        let specs = self.specs.clone();
-        let is_repeatable = |name: &str| specs.iter().any(|tool| tool.name == name && tool.effect.is_repeatable());
+        let (specs, offered) = (self.specs.clone(), self.offered_before.clone());
+        let says_so =
+            |specs: &ToolSpecs, name: &str| specs.iter().any(|tool| tool.name == name && tool.effect.is_repeatable());
+        // What the call did was done by the version that offered it.
+        let is_repeatable =
+            |name: &str| says_so(&specs, name) && offered.as_ref().is_none_or(|offered| says_so(offered, name));
         let mut waiting = Vec::new();
         for (key, orphan) in self.drive.orphans(is_repeatable) {
             let slot = key.slot;

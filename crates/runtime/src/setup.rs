@@ -53,6 +53,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         role: None,
         checks: None,
         task: Task::Brief,
+        only_reads: false,
         tools,
         result_bytes_max: options.result_bytes_max,
         agents: (0..).zip(&options.agents()).take(1 + options.fallback.len()).map(limits).collect(),

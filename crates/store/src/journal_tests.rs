@@ -276,7 +276,8 @@ fn damage_stops_a_driver_until_it_is_accepted_and_is_told_once() {
 
     let (mut journal, recovered) = bench.take_over(9, Damage::Accept).expect("taken over");
     assert_eq!((recovered.accepted_damage(), recovered.events.len()), (vec![3], 5));
-    let resume = Body::Run(RunEvent::RunResume { options: None, accepted_damage: recovered.accepted_damage() });
+    let resume =
+        Body::Run(RunEvent::RunResume { options: None, accepted_damage: recovered.accepted_damage(), offered: None });
     assert_eq!(journal.append(entry(resume), at(9), Durability::Synced).expect("appended").seq, 5);
     drop(journal);
     let recovered = bench.take_over(10, Damage::Refuse).expect("accepted").1;
@@ -295,7 +296,8 @@ fn lines_that_are_gone_from_the_end_are_damage() {
     drop(bench.take_over(9, Damage::Accept).expect("taken over"));
     assert!(matches!(bench.take_over(9, Damage::Refuse), Err(OpenError::Damaged { .. })));
     let (mut journal, recovered) = bench.take_over(9, Damage::Accept).expect("taken over");
-    let resume = Body::Run(RunEvent::RunResume { options: None, accepted_damage: recovered.accepted_damage() });
+    let resume =
+        Body::Run(RunEvent::RunResume { options: None, accepted_damage: recovered.accepted_damage(), offered: None });
     journal.append(entry(resume), at(9), Durability::Written).expect("appended");
     drop(journal);
     assert!(bench.take_over(10, Damage::Refuse).is_ok());

@@ -574,7 +574,7 @@ mod tests {
         assert_eq!(numbers, [3, 4]);
         let resume = Entry {
             part: Part::root(),
-            body: Body::Run(RunEvent::RunResume { options: None, accepted_damage: numbers.clone() }),
+            body: Body::Run(RunEvent::RunResume { options: None, accepted_damage: numbers.clone(), offered: None }),
         }
         .at(reading.next_seq, Timestamp::UNIX_EPOCH);
         lines.push(wire::encode(&resume, reading.last_hash.as_deref()).into());

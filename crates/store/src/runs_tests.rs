@@ -34,6 +34,7 @@ fn run(home: &Home, brief_id: &str, second: i64, more: Vec<Body>) -> FileJournal
         brief_path: None,
         brief: "a brief".into(),
         tools: Vec::new(),
+        offered: None,
         options: RunOptions::default(),
         versions: Versions { adjutant: "0".into(), standing_orders: 1 },
     };

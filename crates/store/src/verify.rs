@@ -248,7 +248,7 @@ mod tests {
                 adjutant_version: "0".into(),
                 brief_id: "b".into(),
             }),
-            Body::Run(RunEvent::RunResume { options: None, accepted_damage: vec![2] }),
+            Body::Run(RunEvent::RunResume { options: None, accepted_damage: vec![2], offered: None }),
             Body::Run(RunEvent::RunEnd { outcome: Outcome::Completed }),
         ];
         let mut lines: Vec<Vec<u8>> = Vec::new();

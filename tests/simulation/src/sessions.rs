@@ -64,6 +64,7 @@ pub fn setup() -> Setup {
         role: None,
         checks: None,
         task: Task::Brief,
+        only_reads: false,
         tools: tools(),
         result_bytes_max: None,
         agents: vec![agent],
@@ -92,6 +93,7 @@ pub fn beginning() -> [Entry; 2] {
         brief_path: None,
         brief: String::new(),
         tools: Vec::new(),
+        offered: None,
         options: RunOptions { agent, ..RunOptions::default() },
         versions: Versions { adjutant: "0.0.0".to_owned(), standing_orders: 1 },
     })));

@@ -172,7 +172,7 @@ async fn open<P: Procedure>(driver: &mut Driver<'_, P>, there: usize, backdrop: 
         }
         return Ok(());
     }
-    let body = Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() });
+    let body = Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new(), offered: None });
     driver.append(Entry { part: Part::root(), body })?;
     for heard in backdrop.waiting_letters() {
         driver.hear(heard)?;

@@ -52,7 +52,7 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     let options = latest_options(&reading.events, &start.options);
     let brief = sitting::recorded_brief(&start.brief, start.options.work.custom_roles())?;
     let Some(call) = args.call else { return authority(&brief, options, args.json) };
-    let run = procedure(&brief, options);
+    let run = procedure(&brief, options, start.offered.as_deref());
     let Some(explanation) = explain::explain(&reading.events, run, call) else {
         return Err(Failure::ending(Ending::Failed, format!("the run `{run_id}` has no call {call}"))
             .hint(format!("`adjutant inspect {run_id} --tools` shows its calls in order, from 1"))

@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use adjutant_core::detect;
 use adjutant_core::detect::{Detector, Sensitivity};
-use adjutant_core::gate::custom_role::Member;
 use adjutant_core::session::replay;
 use adjutant_core::trace::read;
 use adjutant_core::view::peer_session;
@@ -19,7 +18,6 @@ use adjutant_store::{Home, journal, plain_file};
 use anyhow::Context;
 use jiff::Timestamp;
 
-use super::explain::authority_of;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
@@ -61,18 +59,8 @@ pub fn run(args: &ReplayArgs, place: &Place) -> anyhow::Result<Ending> {
                 options.detectors.insert(detector.name().to_owned(), sensitivity.to_string());
             }
             let brief = sitting::recorded_brief(&start.brief, start.options.work.custom_roles())?;
-            let procedure = procedure(&brief, &options);
-            let sensitivities = adjutant_runtime::sensitivities(&options);
-            let report = replay::replay(&reading.events, procedure, |event, spoken| {
-                // What a role announces is read by what it may do.
-                let role = event.part.role();
-                let authorized = match role.and_then(|role| Member::of(&role, options.work.custom_roles())) {
-                    Some(role) => authority_of(&role, &brief, &options).effective,
-                    None => brief.authorized_costs.clone(),
-                };
-                let reading = detect::read_in_session(spoken, &authorized, &sensitivities);
-                reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
-            });
+            let procedure = procedure(&brief, &options, start.offered.as_deref());
+            let report = replay::replay(&reading.events, procedure);
             let ending = if report.drift.is_empty() { Ending::Done } else { Ending::Failed };
             let mut damaged: Vec<u64> = reading.damaged.iter().map(|damaged| damaged.line).collect();
             damaged.extend(&reading.accepted_before);

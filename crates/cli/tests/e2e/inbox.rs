@@ -259,6 +259,7 @@ fn asking_at(home: &TestHome, run: &str, questions: &[(Key, Question)]) {
         brief_path: None,
         brief: crate::home::brief(""),
         tools: Vec::new(),
+        offered: None,
         options: RunOptions::default(),
         versions: Versions { adjutant: "0".to_owned(), standing_orders: 1 },
     };

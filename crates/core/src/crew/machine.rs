@@ -13,8 +13,8 @@ use super::states::step;
 use crate::handoff::{Handoff, ReviewVerdict};
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
-use crate::session::Session;
 use crate::session::amendment::amend_authorized;
+use crate::session::{HasSessions, Session};
 use crate::trace::{Body, CrewEvent, Entry, Event, PartEvent};
 use crate::words::{Category, Choice, CrewState, Key, Mode, Outcome, Part, PartKind, Question, QuestionKind, Signal};
 
@@ -196,6 +196,12 @@ impl Crew {
             Some((Choice::Retry, text)) => self.go(again, Signal::Again, text.map(str::to_owned)),
             Some(_) => self.end(Outcome::Stopped),
         }
+    }
+}
+
+impl HasSessions for Crew {
+    fn session_in(&self, part: &Part) -> Option<&Session> {
+        self.state.children.get(part)
     }
 }
 

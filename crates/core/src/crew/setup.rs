@@ -11,9 +11,7 @@ use crate::gate::checks::{Checks, ChecksForJudge};
 use crate::gate::custom_role::{CustomRoles, Member};
 use crate::session::{AgentLimits, LearnedLimits, Piece, Setup, Task};
 use crate::trace::LearnedOptions;
-use crate::words::category::SHELL_EXEC;
 use crate::words::role::{Role, RoleName};
-use crate::words::tool::{ToolEffect, ToolSpecs};
 use crate::words::{Budget, Category, HandoffKind};
 
 /// Setup of a crew.
@@ -74,8 +72,7 @@ impl CrewSetup {
         let role = member.base;
         let grant = self.role_grants.get(&member.name).map(Vec::as_slice);
         let limit = authority::limit_of(member, &self.custom_roles, grant);
-        setup.checks = self.checks_of(role, &limit);
-        setup.tools = tools_of(role, &limit, &setup.tools, setup.checks.as_ref());
+        self.limit(&mut setup, role, limit);
         if let Some(agents) = self.agents.get(&member.name) {
             setup.agents.clone_from(agents);
         }
@@ -95,7 +92,6 @@ impl CrewSetup {
         let may_run = setup.checks.is_some();
         let request =
             prompts::request(member, state, &JudgeMaterial { is_blind: self.is_blind, checks: &self.checks, may_run });
-        setup.role = Some(limit);
         let subtask_id = state.subtask().filter(|_| role != Role::Planner).map(|subtask| subtask.task.id.clone());
         setup.task = Task::Piece(Piece {
             handoff: match role {
@@ -131,33 +127,26 @@ impl CrewSetup {
         ChecksForJudge::of(&self.checks, limit).filter(|_| may_run)
     }
 
+    /// Puts a session under the limit of its role, and offers it what the role is offered.
+    fn limit(&self, setup: &mut Setup, role: Role, limit: RoleLimit) {
+        setup.checks = self.checks_of(role, &limit);
+        setup.only_reads = role != Role::Executor;
+        setup.role = Some(limit);
+        setup.offer(&self.base.tools);
+    }
+
     /// Returns the names of the tools that sessions of the crew are offered.
     #[must_use]
     pub fn offered(&self) -> BTreeSet<String> {
         let of = |member: &Member| {
             let grant = self.role_grants.get(&member.name).map(Vec::as_slice);
-            let limit = authority::limit_of(member, &self.custom_roles, grant);
-            let checks = self.checks_of(member.base, &limit);
-            tools_of(member.base, &limit, &self.base.tools, checks.as_ref())
+            let mut setup = self.base.clone();
+            self.limit(&mut setup, member.base, authority::limit_of(member, &self.custom_roles, grant));
+            setup.tools
         };
         let members = [self.player(Role::Planner), self.player(Role::Executor)];
         let tools =
             members.iter().chain(self.judges()).filter(|member| !self.plans_only || member.base == Role::Planner);
         tools.flat_map(|member| of(member).iter().map(|tool| tool.name.clone()).collect::<Vec<_>>()).collect()
     }
-}
-
-/// Returns the tools that a role is offered (C23): an executor gets all, the others those that merely read. A tool is
-/// left out if every call of it lies beyond the role's grant. A judge that may run checks is offered commands for them.
-fn tools_of(role: Role, limit: &RoleLimit, tools: &ToolSpecs, checks: Option<&ChecksForJudge>) -> ToolSpecs {
-    let is_offered = |effect: ToolEffect, in_scope: bool| match role {
-        Role::Executor => true,
-        Role::Planner | Role::Reviewer | Role::Critic => effect == ToolEffect::Reads && in_scope,
-    };
-    let offered = tools.iter().filter(|tool| {
-        let in_scope = !tool.categories.is_empty() && limit.scope_of(&tool.categories).in_scope;
-        let is_check = checks.is_some() && tool.name == SHELL_EXEC;
-        is_check || is_offered(tool.effect, in_scope) && limit.beyond_grant(&tool.categories).is_empty()
-    });
-    offered.map(|tool| checks.map_or_else(|| tool.clone(), |judge| judge.narrowed(tool))).collect::<Vec<_>>().into()
 }

@@ -207,13 +207,14 @@ mod tests {
             brief_path: None,
             brief: String::new(),
             tools: Vec::new(),
+            offered: None,
             options: RunOptions::default(),
             versions: Versions { adjutant: String::new(), standing_orders: 1 },
         })))
     }
 
     fn resumed() -> Body {
-        Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() })
+        Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new(), offered: None })
     }
 
     fn interrupted(by: &str) -> Body {

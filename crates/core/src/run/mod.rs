@@ -18,7 +18,8 @@ use jiff::Timestamp;
 
 use crate::memory::Inherited;
 use crate::procedure::SharedFacts;
-use crate::trace::{AskEvent, Body, Event, GateEvent, HostEvent, LearnedEvent};
+use crate::trace::{AskEvent, Body, Event, GateEvent, HostEvent, LearnedEvent, RunEvent};
+use crate::words::tool::ToolSpecs;
 use crate::words::{Amendment, Category, Message, Metric, Mode, OperatorWord, Part};
 
 pub use accounts::{AccountName, Accounts};
@@ -38,6 +39,7 @@ pub struct RunFacts {
     amended: amended::Amended,
     modes: mode::Modes,
     unheard: unheard::Unheard,
+    offered: Option<ToolSpecs>,
     memory: Inherited,
     missing_walls: Vec<String>,
 }
@@ -116,6 +118,13 @@ impl RunFacts {
         self.unheard.left_to(part)
     }
 
+    /// Returns all tools of the run as they are offered since it was taken over by a version that has others; `None` while
+    /// they are those that it began with.
+    #[must_use]
+    pub fn offered(&self) -> Option<&ToolSpecs> {
+        self.offered.as_ref()
+    }
+
     /// Returns what the run took from its project's memory.
     #[must_use]
     pub fn memory(&self) -> &Inherited {
@@ -163,6 +172,7 @@ impl SharedFacts for RunFacts {
                     contradictions: contradictions.clone(),
                 };
             }
+            Body::Run(RunEvent::RunResume { offered: Some(offered), .. }) => self.offered = Some(offered.specs()),
             Body::Host(HostEvent::SandboxReport { missing, .. }) => self.missing_walls.clone_from(missing),
             _ => {}
         }

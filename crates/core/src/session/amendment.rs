@@ -4,31 +4,13 @@
 
 use crate::words::{Amendment, Budget, Category, Message, OperatorWord};
 
-use super::{Session, Setup};
+use super::Setup;
 use crate::gate::Scope;
-use crate::run::RunFacts;
 use crate::trace::{AskEvent, Body, Event, GateEvent};
 
-impl Session {
-    /// Returns the setup as it holds now: as it was made, with what the operator amended since the run began.
-    pub(super) fn setup_now(&self, run: &RunFacts) -> &Setup {
-        if run.amendments().is_empty() {
-            return &self.setup;
-        }
-        self.amended.get_or_init(|| Box::new(self.setup.amended(run.amendments())))
-    }
-}
-
 impl Setup {
-    /// Returns it with these amendments, one after the other.
-    #[must_use]
-    pub fn amended(&self, amendments: &[Amendment]) -> Self {
-        let mut amended = self.clone();
-        amendments.iter().for_each(|amendment| amended.amend(amendment));
-        amended
-    }
-
-    fn amend(&mut self, amendment: &Amendment) {
+    /// Takes in what the operator amended.
+    pub(super) fn amend(&mut self, amendment: &Amendment) {
         amend_authorized(&mut self.authorized, amendment);
         if !amendment.scope.is_empty() || !amendment.unscope.is_empty() {
             self.rescope(amendment);

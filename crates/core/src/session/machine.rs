@@ -15,7 +15,7 @@ use super::state::{ReadTurn, SessionState, Stand};
 use crate::detect;
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
-use crate::trace::{AskEvent, Body, Entry, Event, GateEvent, LearnedEvent, PartEvent, TurnEvent};
+use crate::trace::{AskEvent, Body, Entry, Event, GateEvent, LearnedEvent, PartEvent, RunEvent, TurnEvent};
 use crate::words::{
     Category, Choice, Key, Message, MessageKind, MessageRole, Mode, OperatorWord, Outcome, Part, PartKind, PhaseName,
     Question, QuestionKind, Rejection, Slot,
@@ -34,8 +34,9 @@ pub struct Session {
     pub(super) setup: Arc<Setup>,
     pub(super) part: Part,
     pub(super) state: SessionState,
-    /// The setup with what the operator amended, made once after each amendment: a cache, never what is on record.
-    pub(super) amended: OnceLock<Box<Setup>>,
+    /// The setup with all that changed since it was made, put together once after each change: a cache, never what is on
+    /// record.
+    pub(super) setup_now: OnceLock<Box<Setup>>,
 }
 
 /// A session beside the facts of its run: everything that its decisions are made from.
@@ -68,8 +69,10 @@ impl Procedure for Session {
         if event.part == self.part || event.part.is_root() {
             self.state.apply(event);
         }
-        if let Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(_), .. }) = &event.body {
-            self.amended.take();
+        if let Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(_), .. })
+        | Body::Run(RunEvent::RunResume { offered: Some(_), .. }) = &event.body
+        {
+            self.setup_now.take();
         }
     }
 
@@ -122,7 +125,7 @@ impl Session {
             setup.tools.iter().map(|tool| tool.schema.to_string().len() + tool.description.len()).sum::<usize>();
         let context = Context::new(context::guess(tools as u64), setup.result_bytes_max);
         let state = SessionState { context, ..SessionState::default() };
-        Self { setup, part, state, amended: OnceLock::new() }
+        Self { setup, part, state, setup_now: OnceLock::new() }
     }
 
     /// Returns the part that it lives in.
@@ -169,7 +172,7 @@ impl Session {
         }
     }
 
-    /// Returns the setup that it was made with, without what the operator amended since.
+    /// Returns the setup that it was made with, without what changed since.
     #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup

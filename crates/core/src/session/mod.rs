@@ -49,6 +49,12 @@ pub trait HasSessions: Procedure<Facts = RunFacts> {
     fn session_in(&self, part: &Part) -> Option<&Session>;
 }
 
+impl HasSessions for Session {
+    fn session_in(&self, part: &Part) -> Option<&Session> {
+        (self.part() == part).then_some(self)
+    }
+}
+
 impl<P: HasSessions> Run<P> {
     /// Returns the session at work in `part`, with the facts that it decides by; `None` if there is none.
     #[must_use]

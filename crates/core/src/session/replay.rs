@@ -7,9 +7,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::detect::Spoken;
+use super::{Decider, HasSessions};
 use crate::procedure::run::Run;
-use crate::procedure::{Next, On, Procedure};
+use crate::procedure::{Next, On};
 use crate::trace::{
     AskEvent, Body, BudgetEvent, CallEvent, Entry, Event, GateEvent, HostEvent, LearnedEvent, PartEvent, RunEvent,
     TurnEvent,
@@ -43,29 +43,37 @@ pub struct ReplayReport {
     pub drift: Vec<Drift>,
 }
 
-/// Re-decides `events` with `run`, which must be fresh. `read` is today's reading of a turn: the
-/// detectors that fire on its text, with what they see.
-pub fn replay<P: Procedure>(
+/// Re-decides `events` with `run`, which must be fresh. A turn is read by what its session may do at that point.
+pub fn replay<P: HasSessions>(events: &[Event], run: Run<P>) -> ReplayReport {
+    replay_changed(events, run, |_| {})
+}
+
+/// Re-decides `events` as [`replay`] does, after `change` was made to today's reading of each turn: the detectors that
+/// fire on it, with what they see. For what a change of a detector would do.
+pub fn replay_changed<P: HasSessions>(
     events: &[Event],
     mut run: Run<P>,
-    read: impl Fn(&Event, Spoken<'_>) -> Vec<(String, Value)>,
+    change: impl Fn(&mut Vec<(String, Value)>),
 ) -> ReplayReport {
     let mut report = ReplayReport::default();
-    let mut turn = TurnOnRecord { spoken: Spoken::of("", "", false), fired: Vec::new() };
     for event in events {
         match &event.body {
-            Body::Turn(TurnEvent::AgentReply { text, thinking, calls, .. }) => {
-                turn = TurnOnRecord { spoken: Spoken::of(text, thinking, !calls.is_empty()), fired: Vec::new() };
-            }
-            Body::Turn(TurnEvent::DetectorFired { detector, payload, .. }) => {
-                turn.fired.push((detector.clone(), payload.clone()))
-            }
-            Body::Turn(TurnEvent::TurnRead { turn: number, .. }) => {
+            Body::Turn(TurnEvent::TurnRead { turn, .. }) => {
                 report.decisions += 1;
                 report.turns += 1;
-                let today = read(event, turn.spoken);
-                if today != turn.fired {
-                    report.drift.push(drift(event, Some(*number), fired(&turn.fired), fired(&today)));
+                let session = run.session_at(&event.part);
+                let recorded = session.as_ref().and_then(Decider::turn_on_record).map_or(&[][..], |(_, fired)| fired);
+                let reading = session.as_ref().and_then(Decider::read_again);
+                let fired = reading.iter().flat_map(|reading| reading.fired());
+                let mut today = fired.map(|(detector, payload)| (detector.name().to_owned(), payload)).collect();
+                change(&mut today);
+                if today != recorded {
+                    report.drift.push(drift(
+                        event,
+                        Some(*turn),
+                        described_readings(recorded),
+                        described_readings(&today),
+                    ));
                 }
             }
             Body::Learned(LearnedEvent::LearnedSensitivityConsulted { .. }) | Body::Host(HostEvent::Warning { .. }) => {
@@ -83,11 +91,6 @@ pub fn replay<P: Procedure>(
         run.apply(event);
     }
     report
-}
-
-struct TurnOnRecord<'a> {
-    spoken: Spoken<'a>,
-    fired: Vec<(String, Value)>,
 }
 
 fn compare(event: &Event, next: Next, report: &mut ReplayReport) {
@@ -173,7 +176,7 @@ fn described(next: &Next) -> String {
     }
 }
 
-fn fired(readings: &[(String, Value)]) -> String {
+fn described_readings(readings: &[(String, Value)]) -> String {
     if readings.is_empty() {
         return "nothing fires".to_owned();
     }

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::Session;
 use super::learned::LearnedLimits;
 use crate::detect::Sensitivities;
 use crate::gate::checks::ChecksForJudge;
 use crate::gate::shell::Programs;
 use crate::gate::{GuardHook, Places, RoleLimit, Scope, Untrusted};
-use crate::words::tool::ToolSpecs;
+use crate::run::RunFacts;
+use crate::words::category::SHELL_EXEC;
+use crate::words::tool::{ToolEffect, ToolSpec, ToolSpecs};
 use crate::words::{Budget, Category, HandoffKind, Mode};
 
 /// Number of steps that a session takes before the operator is asked (the peer's number).
@@ -110,7 +113,9 @@ pub struct Setup {
     pub checks: Option<ChecksForJudge>,
     /// Purpose of the session.
     pub task: Task,
-    /// The tools there are.
+    /// True if it is offered only what merely reads, and the checks that it may run.
+    pub only_reads: bool,
+    /// The tools that it is offered.
     pub tools: ToolSpecs,
     /// Number of bytes of a tool's result that are sent to an agent; all if absent.
     pub result_bytes_max: Option<u64>,
@@ -128,4 +133,43 @@ pub struct Setup {
     pub role_budget: Budget,
     /// Limits of a learned profile for the session; `None` if no profile is applied.
     pub learned: Option<LearnedLimits>,
+}
+
+impl Session {
+    /// Returns the setup as it holds now: as it was made, with what the operator amended since the run began, and with the
+    /// tools of the version that took it over.
+    pub(super) fn setup_now(&self, run: &RunFacts) -> &Setup {
+        if run.amendments().is_empty() && run.offered().is_none() {
+            return &self.setup;
+        }
+        self.setup_now.get_or_init(|| {
+            let mut setup = (*self.setup).clone();
+            run.amendments().iter().for_each(|amendment| setup.amend(amendment));
+            if let Some(offered) = run.offered() {
+                setup.offer(offered);
+            }
+            Box::new(setup)
+        })
+    }
+}
+
+impl Setup {
+    /// Offers the agent of these tools what its role is offered (C23): all of them without a role, else those of which not
+    /// every call lies beyond the role's grant. A judge that may run checks is offered commands for them.
+    pub fn offer(&mut self, tools: &ToolSpecs) {
+        let Some(limit) = &self.role else {
+            self.tools = tools.clone();
+            return;
+        };
+        let checks = self.checks.as_ref();
+        let reads = |tool: &ToolSpec| {
+            let in_scope = !tool.categories.is_empty() && limit.scope_of(&tool.categories).in_scope;
+            tool.effect == ToolEffect::Reads && in_scope
+        };
+        let offered = tools.iter().filter(|tool| {
+            let is_check = checks.is_some() && tool.name == SHELL_EXEC;
+            is_check || (!self.only_reads || reads(tool)) && limit.beyond_grant(&tool.categories).is_empty()
+        });
+        self.tools = offered.map(|tool| checks.map_or_else(|| tool.clone(), |judge| judge.narrowed(tool))).collect();
+    }
 }

@@ -27,7 +27,9 @@ pub use event::{
     AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Entry, Event, EventKind, Family, GateEvent, HandoffEvent,
     HostEvent, LearnedEvent, LedgerRole, Line, PartEvent, RunEvent, TRACE_VERSION, TurnEvent,
 };
-pub use options::{AgentOptions, CrewOptions, LearnedOptions, RunOptions, RunStart, Versions, WorkOptions};
+pub use options::{
+    AgentOptions, CrewOptions, LearnedOptions, RunOptions, RunStart, Versions, WorkOptions, offered_on_record,
+};
 pub use peer::PeerKind;
 pub use read::TraceLineKind;
 pub use spec::{Spec, Tone, Weight};

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::event::{Body, Event};
+
 use crate::gate::custom_role::CustomRoles;
 use crate::gate::shell::{ProgramEntry, RuleTexts};
 use crate::gate::{AfterUntrusted, GuardHook};
@@ -11,6 +13,7 @@ use crate::words::effort::Effort;
 use crate::words::id::{BriefId, RunId};
 use crate::words::price::Prices;
 use crate::words::role::RoleName;
+use crate::words::tool::OfferedTools;
 use crate::words::{Budget, Mode, PhaseName};
 
 /// Everything needed to begin a run again.
@@ -30,10 +33,22 @@ pub struct RunStart {
     /// The tools that its agents are offered, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// All tools of the run as they were offered when it began; absent in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<Box<OfferedTools>>,
     /// The run's options, after flags, environment, brief and configuration were combined.
     pub options: RunOptions,
     /// The versions of the program and of its standing orders.
     pub versions: Versions,
+}
+
+/// Returns the tools that were offered last, as the events of a run say; `None` in runs of earlier versions.
+#[must_use]
+pub fn offered_on_record(events: &[Event]) -> Option<&OfferedTools> {
+    events.iter().rev().find_map(|event| match &event.body {
+        Body::Run(run) => run.offered(),
+        _ => None,
+    })
 }
 
 /// Options of a run, after flags, environment, brief and configuration were combined.

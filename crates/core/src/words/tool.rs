@@ -8,22 +8,49 @@ use serde_json::Value;
 use crate::words::Category;
 
 /// A tool as it is offered to an agent and judged by the gate.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name an agent calls it by, such as `read_file`.
     pub name: String,
     /// Description for the agent.
     pub description: String,
     /// The categories that every call to it needs.
+    #[serde(default)]
     pub categories: Vec<Category>,
-    /// The JSON Schema of its arguments.
-    pub schema: Value,
     /// Effect of a call on the world.
     pub effect: ToolEffect,
+    /// The JSON Schema of its arguments.
+    pub schema: Value,
+}
+
+/// The tools that are offered to the agents of a run, as they are put on record: a resume, a replay and a question about
+/// a call judge by what was offered then, whatever a later version of a tool needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OfferedTools {
+    /// [`content_hash`] of the tools as they are written: another list has another hash.
+    pub hash: String,
+    /// The tools, in the order in which they are offered.
+    pub tools: Vec<ToolSpec>,
+}
+
+impl OfferedTools {
+    /// Returns these tools with their hash.
+    #[must_use]
+    pub fn of(tools: &[ToolSpec]) -> Self {
+        let written = serde_json::to_vec(tools).unwrap_or_default();
+        Self { hash: content_hash(&written), tools: tools.to_vec() }
+    }
+
+    /// Returns the tools, to be shared.
+    #[must_use]
+    pub fn specs(&self) -> ToolSpecs {
+        self.tools.clone().into()
+    }
 }
 
 /// Effect of a call on the world, which decides what may be done about an interrupted one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolEffect {
     /// Merely reads: may run beside other reads, and is repeated after an interruption.
     Reads,

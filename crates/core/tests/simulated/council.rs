@@ -8,7 +8,7 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Children, Next, Procedure};
 use adjutant_core::run::{AccountName, RunFacts};
 use adjutant_core::session::replay::replay;
-use adjutant_core::session::{AgentLimits, Session, Setup};
+use adjutant_core::session::{AgentLimits, HasSessions, Session, Setup};
 use adjutant_core::trace::{
     AgentOptions, AskEvent, Body, BudgetEvent, CallEvent, Entry, Event, PartEvent, RunEvent, RunOptions, RunStart,
     TurnEvent, Versions,
@@ -71,6 +71,12 @@ impl Procedure for Council {
     }
 }
 
+impl HasSessions for Council {
+    fn session_in(&self, part: &Part) -> Option<&Session> {
+        self.voters.get(part)
+    }
+}
+
 fn council(setup: &Arc<Setup>, voters: usize, is_hasty: bool) -> Run<Council> {
     let part = Part::root().child("council");
     let mut council = Council {
@@ -99,6 +105,7 @@ fn start() -> Body {
         brief_path: None,
         brief: String::new(),
         tools: Vec::new(),
+        offered: None,
         options: RunOptions { agent, ..RunOptions::default() },
         versions: Versions { adjutant: String::new(), standing_orders: 1 },
     })))
@@ -395,10 +402,7 @@ fn todays_rules_decide_the_same_of_siblings() {
     for kills in [BTreeSet::new(), BTreeSet::from([whole.ticks / 3]), BTreeSet::from([whole.ticks / 2, whole.ticks])] {
         let plan = Plan { kills, ..Plan::default() };
         let ended = simulate(&|| council(&setup, 3, false), &world, &plan).expect("no rule is broken");
-        let report = replay(&ended.journal, council(&setup, 3, false), |_, spoken| {
-            let reading = adjutant_core::detect::read(spoken.text, &setup.authorized, &setup.sensitivities);
-            reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
-        });
+        let report = replay(&ended.journal, council(&setup, 3, false));
         assert_eq!(report.drift, []);
     }
 }

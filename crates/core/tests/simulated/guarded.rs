@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::detect;
 use adjutant_core::gate::{AfterUntrusted, GuardHook, Places, Scope, ScopeWords, Untrusted};
 use adjutant_core::procedure::{Command, Next, Want};
 use adjutant_core::session::Setup;
@@ -65,10 +64,7 @@ fn run(setup: &Setup, world: &World) -> Ended {
     let setup = Arc::new(setup.clone());
     let ended = simulate(&|| alone(&setup), world, &Plan::default()).expect("no rule is broken");
     // Today's rules decide the same from the journal alone.
-    let report = replay(&ended.journal, alone(&setup), |_, spoken| {
-        let reading = detect::read(spoken.text, &setup.authorized, &setup.sensitivities);
-        reading.fired().map(|(detector, payload)| (detector.name().to_owned(), payload)).collect()
-    });
+    let report = replay(&ended.journal, alone(&setup));
     assert_eq!(report.drift, []);
     ended
 }

@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::detect;
-use adjutant_core::detect::Spoken;
 use adjutant_core::session::Setup;
-use adjutant_core::session::replay::replay;
+use adjutant_core::session::replay::{replay, replay_changed};
 use adjutant_core::session::transcript::{Speaker, Transcript};
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, GateEvent, PartEvent, RunEvent, TurnEvent};
 use adjutant_core::words::tool::{ToolCall, ToolEffect, ToolSpec};
@@ -670,21 +668,12 @@ fn an_unknown_effect_is_reported_to_the_agent_and_not_repeated() {
     assert!(reported >= 2, "between a shell command's intent and its outcome a kill leaves its effect unknown");
 }
 
-fn readings(setup: &Setup) -> impl Fn(&Event, Spoken<'_>) -> Vec<(String, Value)> {
-    move |_, spoken| {
-        detect::read(spoken.text, &setup.authorized, &setup.sensitivities)
-            .fired()
-            .map(|(detector, payload)| (detector.name().to_owned(), payload))
-            .collect()
-    }
-}
-
 #[test]
 fn replaying_with_the_same_rules_shows_no_drift() {
     for (name, setup, world) in scripts() {
         let setup = Arc::new(setup);
         let ended = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
-        let report = replay(&ended.journal, alone(&setup), readings(&setup));
+        let report = replay(&ended.journal, alone(&setup));
         assert_eq!(report.drift, [], "{name}");
         assert!(report.turns > 0 && report.decisions > report.turns, "{name}");
     }
@@ -696,12 +685,8 @@ fn replaying_with_a_changed_detector_reports_exactly_the_turns_it_affects() {
     let setup = Arc::new(setup);
     let ended = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
     // A blocker detector that no longer knows the word `Blocker:`.
-    let changed = |event: &Event, spoken: Spoken<'_>| {
-        let mut fired = readings(&setup)(event, spoken);
-        fired.retain(|(name, _)| name != "blocker");
-        fired
-    };
-    let report = replay(&ended.journal, alone(&setup), changed);
+    let without = |fired: &mut Vec<(String, Value)>| fired.retain(|(name, _)| name != "blocker");
+    let report = replay_changed(&ended.journal, alone(&setup), without);
     assert_eq!(report.drift.iter().map(|drift| drift.turn).collect::<Vec<_>>(), [Some(2)]);
 }
 
@@ -711,7 +696,7 @@ fn replaying_with_a_changed_gate_reports_the_calls_it_affects() {
     let recorded = Arc::new(setup.clone());
     let ended = simulate(&|| alone(&recorded), &world, &Plan::default()).expect("no rule is broken");
     let stricter = Arc::new(Setup { shell_disabled: true, ..setup });
-    let report = replay(&ended.journal, alone(&stricter), readings(&stricter));
+    let report = replay(&ended.journal, alone(&stricter));
     assert!(!report.drift.is_empty());
     assert!(report.drift.iter().all(|drift| drift.today.contains("refuse shell_exec")), "{:?}", report.drift);
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::session::Setup;
+use adjutant_core::session::replay::replay;
 use adjutant_core::trace::{Body, CallEvent, TurnEvent};
 use adjutant_core::words::tool::{ToolCall, ToolEffect};
 use adjutant_core::words::{Amendment, Budget, Category, Message, MessageKind, Outcome, QuestionKind};
@@ -101,10 +102,37 @@ fn an_amended_brief_holds_from_the_next_judgement_on() {
     let wider = Amendment { authorize: vec![Category::new("filesystem_write")], ..Amendment::default() };
     let ended = with_message(&[], world.clone(), early, amend(wider));
     assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), 1));
+    assert_eq!(replay(&ended.journal, alone(&Arc::new(setup(&[])))).drift, []);
     let narrower = Amendment { withdraw: vec![Category::new("filesystem_write")], ..Amendment::default() };
     let ended = with_message(&["filesystem_write"], world.clone(), early, amend(narrower));
     assert_eq!((ended.open.len(), ended.files.len()), (1, 0));
     let limit = Amendment { budget: Budget { max_turns: Some(2), ..Budget::default() }, ..Amendment::default() };
     let ended = with_message(&["filesystem_write"], world, early, amend(limit));
     assert_eq!(ended.open[0].1, QuestionKind::Limit);
+}
+
+#[test]
+fn a_version_that_offers_other_tools_judges_by_those_and_a_replay_by_what_was_offered_when() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::calls("writes", vec![write("a", "a.txt", "x")]),
+        Said::calls("writes more", vec![write("b", "b.txt", "x")]),
+        Said::text("## Phase 4\nAll deliverables are complete."),
+        Said::text("Delivered."),
+    ];
+    let setup = Arc::new(setup(&["filesystem_write"]));
+    let mut world = world(&script);
+    let whole = simulate(&|| alone(&setup), &world, &Plan::default()).expect("no rule is broken");
+    assert_eq!((whole.outcome, whole.files.len()), (Some(Outcome::Completed), 2));
+    // The next version knows that writing a file deploys it.
+    world.offers = Some(vec![tool("write_file", "deploy", ToolEffect::WritesFiles)]);
+    let mut ends = BTreeSet::new();
+    for tick in 1..=whole.ticks {
+        let plan = Plan { kills: BTreeSet::from([tick]), ..Plan::default() };
+        let ended = simulate(&|| alone(&setup), &world, &plan).unwrap_or_else(|caught| panic!("{tick}: {caught:?}"));
+        ends.insert((ended.files.len(), ended.open.first().map(|(_, kind)| kind.as_str())));
+        assert_eq!(replay(&ended.journal, alone(&setup)).drift, [], "killed at {tick}");
+    }
+    let asked = Some(QuestionKind::Destructive.as_str());
+    assert_eq!(ends, BTreeSet::from([(0, asked), (1, asked), (2, None)]));
 }

@@ -67,6 +67,7 @@ fn journal(setup: &Setup, said: &[Said]) -> Vec<Event> {
         brief_path: None,
         brief: String::new(),
         tools: Vec::new(),
+        offered: None,
         options: RunOptions { agent: AgentOptions::default(), ..RunOptions::default() },
         versions: Versions { adjutant: String::new(), standing_orders: 1 },
     };

@@ -11,6 +11,7 @@ use adjutant_core::trace::{
 };
 use adjutant_core::words::id::BriefId;
 use adjutant_core::words::role::{Role, RoleName};
+use adjutant_core::words::tool::OfferedTools;
 use adjutant_store::{FileJournal, Home, Owner};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -117,7 +118,8 @@ pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, 
         project: brief.project.to_string(),
         brief_path: run.brief_path,
         brief: run.text,
-        tools: crate::offered_tools(brief, options, adjutant_tools::catalog()),
+        tools: crate::offered_tools(brief, options, equipped.tools()),
+        offered: Some(Box::new(OfferedTools::of(&equipped.tools()))),
         options: options.clone(),
         versions: Versions {
             adjutant: env!("CARGO_PKG_VERSION").to_owned(),

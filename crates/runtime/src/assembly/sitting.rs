@@ -19,15 +19,16 @@ use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Grant, Places};
 use adjutant_core::memory::{Inherited, Log, MemoryCategory};
 use adjutant_core::procedure::run::Run;
-use adjutant_core::trace::{Body, Entry, Event, GateEvent, HostEvent, LearnedEvent, RunOptions, TurnEvent};
+use adjutant_core::trace::{Body, Entry, Event, GateEvent, HostEvent, LearnedEvent, RunEvent, RunOptions, TurnEvent};
 use adjutant_core::words::id::{BriefId, RunId};
+use adjutant_core::words::tool::{OfferedTools, ToolSpecs};
 use adjutant_core::words::visible::visible_line;
 use adjutant_core::words::{Lasts, MessageKind, Part};
 use adjutant_core::work::Work;
 use adjutant_host::hooks::HookRunner;
 use adjutant_host::http::Hosts;
 use adjutant_host::sandbox::SelfTest;
-use adjutant_ports::{Agent, Clock, GrantStore, Heard, Operator};
+use adjutant_ports::{Agent, Clock, GrantStore, Heard, Operator, Tools};
 use adjutant_store::{FileJournal, GrantFile, Home, MemoryStore};
 use adjutant_tools::{NativeTools, Options, ProjectMemory, Shell};
 use jiff::Timestamp;
@@ -220,6 +221,11 @@ impl Equipped {
         &self.options
     }
 
+    /// Returns all tools that can be offered.
+    pub(super) fn tools(&self) -> ToolSpecs {
+        self.tools.specs()
+    }
+
     /// Makes the event of what was found of the sandbox; `None` where commands are switched off.
     fn sandbox_report(&self) -> Option<Body> {
         Some(sandbox::report(self.sandbox.as_ref()?))
@@ -387,7 +393,11 @@ impl Sitting {
             opening.extend(beside);
         }
         let opening = Opening(opening.into_iter().map(|body| Entry { part: Part::root(), body }).collect());
-        let procedure = procedure(&equipped.brief, &equipped.options);
+        let began_with = events.iter().find_map(|event| match &event.body {
+            Body::Run(RunEvent::RunStart(start)) => start.offered.as_deref(),
+            _ => None,
+        });
+        let procedure = procedure(&equipped.brief, &equipped.options, began_with);
         let masks = Masks::new(equipped.secrets.clone());
         let driver = Driver::new(procedure, events, &mut self.opened.journal, equipped.ports(operator), masks);
         (driver, opening)
@@ -420,10 +430,11 @@ fn places(home: &Home, options: &RunOptions) -> Places {
     }
 }
 
-/// The procedure of a run, before any event.
+/// The procedure of a run, before any event. The tools are those that it was offered when it began; a run that has none on
+/// record has those of this version.
 #[must_use]
-pub fn procedure(brief: &Brief, options: &RunOptions) -> Run<Work> {
-    crate::work(brief, options, adjutant_tools::catalog())
+pub fn procedure(brief: &Brief, options: &RunOptions, offered: Option<&OfferedTools>) -> Run<Work> {
+    crate::work(brief, options, offered.map_or_else(adjutant_tools::catalog, OfferedTools::specs))
 }
 
 /// The brief that a journal holds, of a run with these roles.

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use adjutant_agents::recorded::Existing;
-use adjutant_core::trace::{Body, Event, RunEvent, RunOptions, RunStart};
+use adjutant_core::trace::{Body, Event, RunEvent, RunOptions, RunStart, offered_on_record};
 use adjutant_core::words::Outcome;
 use adjutant_core::words::effort::Effort;
 use adjutant_core::words::id::RunId;
+use adjutant_core::words::tool::OfferedTools;
 use adjutant_core::words::visible::visible_text;
 use adjutant_store::{Damage, FileJournal, Home, Owner};
 use jiff::Timestamp;
@@ -86,13 +87,19 @@ pub async fn take_over(run: TakeOver<'_>, tell: &dyn Fn(Remark)) -> Result<Taken
         tell(Remark::OfConfiguration(visible_text(&notice.to_string()).into_owned()));
     }
     let changed = (options != *before).then(|| Box::new(options.clone()));
-    let first = vec![Body::Run(RunEvent::RunResume { options: changed, accepted_damage: recovered.accepted_damage() })];
     let brief = recorded_brief(&start.brief, start.options.work.custom_roles())?;
     let needs = Needs { home, surroundings, brief, brief_id: &start.brief_id, options, settings };
     let mut equipped = Equipped::with(needs, tell).await?;
     if let Some(path) = run.recording {
         equipped.record(path, Existing::Append)?;
     }
+    let offered = OfferedTools::of(&equipped.tools());
+    let is_same = offered_on_record(events).is_some_and(|before| before.hash == offered.hash);
+    let first = vec![Body::Run(RunEvent::RunResume {
+        options: changed,
+        accepted_damage: recovered.accepted_damage(),
+        offered: (!is_same).then(|| Box::new(offered)),
+    })];
     let torn_bytes = recovered.torn_bytes;
     let opened = Opened { run_id: run_id.clone(), journal, events: recovered.events, torn_bytes };
     Ok(TakenOver::GoesOn(Box::new(Sitting::of(opened, equipped, run.folder, first))))

@@ -242,6 +242,7 @@ fn beginning(options: &RunOptions) -> [Entry; 2] {
         brief: BRIEF.to_owned(),
         options: options.clone(),
         tools: Vec::new(),
+        offered: None,
         versions: Versions { adjutant: version, standing_orders: 1 },
     })));
     [header, start].map(|body| Entry { part: Part::root(), body })

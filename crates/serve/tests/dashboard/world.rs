@@ -140,6 +140,7 @@ impl World {
             brief_path: None,
             brief: brief.to_owned(),
             tools: Vec::new(),
+            offered: None,
             options: RunOptions::default(),
             versions: Versions { adjutant: "0".into(), standing_orders: 1 },
         };

@@ -99,7 +99,7 @@ fn add(whole: &mut WhatIf, home: &Home, name: &str, changes: &Changes) -> anyhow
     let start = sitting::run_start(&reading.events)?;
     let options = latest_options(&reading.events, &start.options);
     let brief = sitting::recorded_brief(&start.brief, start.options.work.custom_roles())?;
-    let before = procedure(&brief, options);
+    let before = procedure(&brief, options, start.offered.as_deref());
 
     let (mut changed, mut changed_brief) = (options.clone(), brief.clone());
     let sensitivities = changes.sensitivities(&adjutant_runtime::sensitivities(options), &brief.detectors);
@@ -109,7 +109,7 @@ fn add(whole: &mut WhatIf, home: &Home, name: &str, changes: &Changes) -> anyhow
         changed.learned = Some(taken.options.clone());
     }
     changed_brief.authorized_costs = changes.authorized(&brief.authorized_costs);
-    let after = procedure(&changed_brief, &changed);
+    let after = procedure(&changed_brief, &changed, start.offered.as_deref());
     whole.run(name, &reading.events, before, after, &changes.grants);
     Ok(())
 }

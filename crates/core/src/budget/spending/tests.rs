@@ -27,6 +27,7 @@ fn begun_with(prices_listed: Option<&str>) -> Spending {
         brief_path: None,
         brief: String::new(),
         tools: Vec::new(),
+        offered: None,
         options,
         versions: Versions { adjutant: String::new(), standing_orders: 1 },
     };
@@ -39,7 +40,11 @@ fn a_wait_counts_to_its_end_also_where_the_run_was_let_go() {
     for (resumed, waited_ms) in [(100, 60_000), (70, 60_000), (30, 0)] {
         let mut spending = begun();
         happen(&mut spending, 10, Body::Ask(AskEvent::Timer { slot: Slot::first(What::Wait, 1), length_ms: 60_000 }));
-        happen(&mut spending, resumed, Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() }));
+        happen(
+            &mut spending,
+            resumed,
+            Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new(), offered: None }),
+        );
         assert_eq!(spending.used(Metric::WallClock), waited_ms, "resumed after {resumed} s");
     }
 }
@@ -174,7 +179,11 @@ fn only_work_takes_time() {
     assert_eq!(spending.used(Metric::WallClock), 5_000, "an operator who thinks costs nothing");
     happen(&mut spending, 2_000, request(2, 0, 0, 0));
     happen(&mut spending, 2_003, Body::Host(HostEvent::Warning { text: String::new() }));
-    happen(&mut spending, 9_000, Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() }));
+    happen(
+        &mut spending,
+        9_000,
+        Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new(), offered: None }),
+    );
     happen(&mut spending, 9_001, Body::Call(CallEvent::Interrupted { slot: slot(2), effect: InterruptedEffect::None }));
     assert_eq!(spending.used(Metric::WallClock), 8_000, "a run that nobody drives costs nothing");
 }

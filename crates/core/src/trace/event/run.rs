@@ -10,6 +10,7 @@ use crate::trace::spec::RedactionRule::{MapOf, Object, Objects, Plain};
 use crate::trace::spec::{
     Field, Spec, Weight, any, joined, number, numbers, object, outcome_tone, plain, text, texts, typed,
 };
+use crate::words::tool::OfferedTools;
 use crate::words::{Mode, Outcome};
 
 /// An event of the run as a whole.
@@ -35,6 +36,9 @@ pub enum RunEvent {
         /// Damage that the operator accepted, by line number.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         accepted_damage: Vec<u64>,
+        /// All tools of the run as they are offered from here on, if they are others than before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        offered: Option<Box<OfferedTools>>,
     },
     /// A run came to its end; nothing follows.
     RunEnd {
@@ -44,6 +48,16 @@ pub enum RunEvent {
 }
 
 impl RunEvent {
+    /// Returns the tools that are offered from this event on, if it says so.
+    #[must_use]
+    pub fn offered(&self) -> Option<&OfferedTools> {
+        match self {
+            Self::RunStart(start) => start.offered.as_deref(),
+            Self::RunResume { offered, .. } => offered.as_deref(),
+            Self::TraceVersion { .. } | Self::RunEnd { .. } => None,
+        }
+    }
+
     /// Returns what the event is to the ledger.
     pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
@@ -84,6 +98,7 @@ pub(super) static RUN_START: Spec = Spec {
         text("brief").content(),
         object("options", OPTIONS_FIELDS),
         texts("tools").or_absent(),
+        any("offered").redacted(Object(OFFERED_FIELDS)),
         any("versions").redacted(MapOf(&Plain)),
     ],
     detail: |line| {
@@ -99,7 +114,11 @@ pub(super) static RUN_RESUME: Spec = Spec {
     label: "run_resume",
     weight: Weight::Turning,
     tone: plain,
-    fields: &[any("options").redacted(Object(OPTIONS_FIELDS)), numbers("accepted_damage").or_absent()],
+    fields: &[
+        any("options").redacted(Object(OPTIONS_FIELDS)),
+        numbers("accepted_damage").or_absent(),
+        any("offered").redacted(Object(OFFERED_FIELDS)),
+    ],
     detail: |line| {
         let accepted: Vec<String> = line.numbers("accepted_damage").iter().map(u64::to_string).collect();
         if accepted.is_empty() { String::new() } else { format!("accepted_damage={}", accepted.join(",")) }
@@ -113,6 +132,13 @@ pub(super) static RUN_END: Spec = Spec {
     fields: &[typed::<Outcome>("outcome")],
     detail: |line| line.word("outcome").into_owned(),
 };
+
+/// Fields of the tools that are offered: which, and what they may do, stays when redacted.
+static OFFERED_FIELDS: &[Field] = &[any("hash"), any("tools").redacted(Objects(TOOL_FIELDS))];
+
+/// Fields of a tool.
+static TOOL_FIELDS: &[Field] =
+    &[any("name"), any("description").content(), any("categories"), any("effect"), any("schema").whole()];
 
 /// Fields of an agent among the options.
 static AGENT_FIELDS: &[Field] = &[

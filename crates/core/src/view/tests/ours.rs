@@ -36,6 +36,7 @@ fn run_start() -> Body {
         brief_path: None,
         brief: "# Objective\nPrune".into(),
         tools: Vec::new(),
+        offered: None,
         options,
         versions: Versions { adjutant: "0.1.0".into(), standing_orders: 1 },
     })))
@@ -211,7 +212,7 @@ fn opening() -> Vec<Body> {
 /// Returns the events that follow when the operator allows it, up to the end.
 fn ending() -> Vec<Body> {
     vec![
-        Body::Run(RunEvent::RunResume { options: None, accepted_damage: vec![3, 4] }),
+        Body::Run(RunEvent::RunResume { options: None, accepted_damage: vec![3, 4], offered: None }),
         answer("ask/2.1", Choice::ForRun),
         Body::Gate(GateEvent::AuthPrompt {
             categories: vec!["shell_exec".into()],

@@ -16,7 +16,7 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Orphan, Procedure, Step};
 use adjutant_core::session::{PATIENCE_ALONE_MS, Session, Setup, Task};
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, RunEvent, TurnEvent};
-use adjutant_core::words::tool::{FileChange, ToolCall, ToolEffect, ToolSpec};
+use adjutant_core::words::tool::{FileChange, OfferedTools, ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::words::{
     Budget, CancelledBy, Category, Choice, FailureKind, InterruptedEffect, Key, Look, Mode, Outcome, Part, Question,
     QuestionKind, Stop, Usage,
@@ -51,6 +51,7 @@ pub fn setup() -> Setup {
         role: None,
         checks: None,
         task: Task::Brief,
+        only_reads: false,
         tools: Vec::new().into(),
         result_bytes_max: None,
         agents: Vec::new(),
@@ -144,6 +145,8 @@ pub struct World {
     pub usage: Option<Usage>,
     /// The part that messages are for; the whole run if absent.
     pub to: Option<&'static str>,
+    /// The tools that are offered from the first resume on, if those are others.
+    pub offers: Option<Vec<ToolSpec>>,
     /// Messages from outside, delivered once the journal is this long.
     pub messages: Vec<(usize, adjutant_core::words::Message)>,
 }
@@ -300,13 +303,9 @@ impl<P: Procedure> Simulation<'_, P> {
             if drive.ledger().open().next().is_none() && matches!(drive.step(), Step::Finished(_)) {
                 return Ok(self.ended(&drive));
             }
-            self.append(
-                &mut drive,
-                Entry {
-                    part: Part::root(),
-                    body: Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new() }),
-                },
-            )?;
+            let offered = self.world.offers.as_deref().map(|tools| Box::new(OfferedTools::of(tools)));
+            let resume = RunEvent::RunResume { options: None, accepted_damage: Vec::new(), offered };
+            self.append(&mut drive, Entry { part: Part::root(), body: Body::Run(resume) })?;
             self.recover(&mut drive, &mut flight)?;
         }
         for _ in 0..20_000 {
