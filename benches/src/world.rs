@@ -186,8 +186,8 @@ impl Clock for BenchClock {
 struct Nothing;
 
 impl GrantStore for Nothing {
-    fn is_revoked(&self, _: &str) -> bool {
-        false
+    fn revoked(&self, _: &[&str]) -> Vec<String> {
+        Vec::new()
     }
 
     fn keep(&self, _: &Grant) -> Result<(), String> {

@@ -4,8 +4,8 @@ use adjutant_core::gate::Grant;
 
 /// Store of a project's grants and their revocations.
 pub trait GrantStore: Send + Sync {
-    /// Returns true if a grant was revoked, or if that can't be determined.
-    fn is_revoked(&self, grant_id: &str) -> bool;
+    /// Returns those of these grants that were revoked; all of them if that can't be determined.
+    fn revoked(&self, grants: &[&str]) -> Vec<String>;
 
     /// Keeps a grant for later runs. Keeping it twice changes nothing.
     ///

@@ -15,7 +15,7 @@ use adjutant_core::gate::{Grant, secrets};
 use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::worker::SLEEP_OVER_MS;
 use adjutant_core::procedure::run::Run;
-use adjutant_core::procedure::{Begun, Breach, Command, Drive, Orphan, Procedure, Step, Want};
+use adjutant_core::procedure::{Begun, Breach, Command, Drive, Orphan, Procedure, SharedFacts as _, Step, Want};
 use adjutant_core::session::sentences;
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::trace::{
@@ -55,7 +55,7 @@ pub struct Ports {
     pub operator: Arc<dyn Operator>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
-    /// Keeps the grants that outlive a run, and knows those that were taken back.
+    /// Keeps the grants that outlive a run, and knows those that were revoked.
     pub grants: Arc<dyn GrantStore>,
     /// The form in which results of tools are sent to the agents.
     pub results: Results,
@@ -296,8 +296,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let mut keep_alive = tokio::time::interval(KEEP_ALIVE);
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            self.take_in_revocations()?;
             match self.drive.step() {
-                Step::Record(entry) if self.take_back(&entry)? => {}
                 Step::Record(entry) => self.write(entry)?,
                 Step::Begin(Want { command: Command::Call { .. }, .. }) if self.preparing.is_some() => {
                     self.next_happening(&mut keep_alive).await?;
@@ -420,16 +420,18 @@ impl<'j, P: Procedure> Driver<'j, P> {
         Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
-    /// Puts on record that a grant was taken back, if one is of which a use is about to be made; then the call
-    /// is decided anew. So a grant that an operator revokes is not used any more, also in a run that goes on.
-    fn take_back(&mut self, entry: &Entry) -> Result<bool, DriveError> {
-        let Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, .. }) = &entry.body else { return Ok(false) };
-        if !self.ports.grants.is_revoked(grant_id) {
-            return Ok(false);
+    /// Records which grants were revoked since the last step, so that nothing more is judged by them.
+    fn take_in_revocations(&mut self) -> Result<(), DriveError> {
+        let run = self.drive.run();
+        let kept = run.facts().kept_grants();
+        if kept.is_empty() || run.ended().is_some() {
+            return Ok(());
         }
-        let body = Body::Gate(GateEvent::PermissionRevoked { grant_id: grant_id.clone(), revoked_at: self.now() });
-        self.write(Entry { part: Part::root(), body })?;
-        Ok(true)
+        for grant_id in self.ports.grants.revoked(&kept) {
+            let body = Body::Gate(GateEvent::PermissionRevoked { grant_id, revoked_at: self.now() });
+            self.write(Entry { part: Part::root(), body })?;
+        }
+        Ok(())
     }
 
     /// Keeps a grant that outlives the run. One that can't be kept still holds for this run, and it is said.

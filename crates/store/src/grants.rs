@@ -4,9 +4,12 @@
 //! under a lock, whole, and is on the disk when it counts. What a line means is `core`'s
 //! ([`Kept`]).
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use adjutant_core::gate::Grant;
 use adjutant_core::gate::grant_line::{self, Kept};
@@ -25,13 +28,48 @@ const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct GrantFile {
     folder: PathBuf,
+    /// The revocations as they were read last: a run asks before each of its steps, and the file seldom changes.
+    revoked: Arc<Mutex<Option<ReadRevocations>>>,
+}
+
+/// The revocations that a file names, with the state in which the file was when they were read.
+#[derive(Debug)]
+struct ReadRevocations {
+    file: FileState,
+    revoked: BTreeSet<String>,
+}
+
+/// Facts by which a file that was changed or replaced is told from what it was.
+#[derive(Debug, PartialEq, Eq)]
+struct FileState {
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// Changes with content, owner, mode and names.
+    changed: (i64, i64),
+}
+
+impl FileState {
+    /// Returns the state of what lies at `path`; `None` if nothing does.
+    fn of(path: &Path) -> io::Result<Option<Self>> {
+        match fs::symlink_metadata(path) {
+            Ok(found) => Ok(Some(Self {
+                device: found.dev(),
+                inode: found.ino(),
+                size: found.size(),
+                changed: (found.ctime(), found.ctime_nsec()),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl GrantFile {
     /// The file in a project's folder.
     #[must_use]
     pub fn new(project: impl Into<PathBuf>) -> Self {
-        Self { folder: project.into() }
+        Self { folder: project.into(), revoked: Arc::default() }
     }
 
     /// Returns the path of the file.
@@ -59,6 +97,19 @@ impl GrantFile {
         self.append(&grant_line::revoked(grant_id, at), |kept| kept.revoked.contains(grant_id))
     }
 
+    /// Returns those of these grants that the file revokes.
+    fn revoked_of(&self, grants: &[&str]) -> io::Result<Vec<String>> {
+        // Looked at before the file is read: what is written meanwhile is read the next time.
+        let Some(file) = FileState::of(&self.path())? else { return Ok(Vec::new()) };
+        let mut known = self.revoked.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_none_or(|known| known.file != file) {
+            *known = None;
+            *known = Some(ReadRevocations { file, revoked: self.read()?.revoked });
+        }
+        let is_revoked = |grant: &&&str| known.as_ref().is_some_and(|known| known.revoked.contains(**grant));
+        Ok(grants.iter().filter(is_revoked).map(|grant| (*grant).to_owned()).collect())
+    }
+
     /// Writes one line, unless what is there says it already.
     fn append(&self, line: &str, is_said: impl FnOnce(&Kept) -> bool) -> io::Result<()> {
         let mut locked = own_lines::lock(&self.path(), FILE_BYTES_MAX)?;
@@ -70,8 +121,9 @@ impl GrantFile {
 }
 
 impl GrantStore for GrantFile {
-    fn is_revoked(&self, grant_id: &str) -> bool {
-        self.read().map_or(true, |kept| kept.revoked.contains(grant_id))
+    fn revoked(&self, grants: &[&str]) -> Vec<String> {
+        let all = || grants.iter().map(|grant| (*grant).to_owned()).collect();
+        self.revoked_of(grants).unwrap_or_else(|_| all())
     }
 
     fn keep(&self, grant: &Grant) -> Result<(), String> {
@@ -131,16 +183,17 @@ mod tests {
         let temp = tempfile::tempdir().expect("a folder");
         let file = GrantFile::new(temp.path().join("projects/p"));
         assert_eq!(file.read().expect("nothing is no error"), Kept::default());
-        assert!(!file.is_revoked("a"));
+        assert!(file.revoked(&["a"]).is_empty());
         for id in ["a", "b", "a"] {
             file.keep(&grant(id)).expect("kept");
         }
+        assert!(file.revoked(&["a", "b"]).is_empty());
         assert_eq!(file.read().expect("read").grants, [grant("a"), grant("b")]);
         for _ in 0..2 {
-            file.revoke("a", Timestamp::UNIX_EPOCH).expect("revoked");
+            GrantFile::new(temp.path().join("projects/p")).revoke("a", Timestamp::UNIX_EPOCH).expect("revoked");
         }
         file.keep(&grant("a")).expect("a revoked one stays revoked");
-        assert!(file.is_revoked("a") && !file.is_revoked("b"));
+        assert_eq!(file.revoked(&["a", "b"]), ["a"]);
         assert_eq!(file.read().expect("read").grants, [grant("b")]);
         assert_eq!(fs::read_to_string(file.path()).expect("there").lines().count(), 3);
         assert_eq!(all(temp.path()).expect("read").len(), 1);
@@ -161,7 +214,7 @@ mod tests {
         let temp = tempfile::tempdir().expect("a folder");
         let file = GrantFile::new(temp.path());
         fs::create_dir(file.path()).expect("a folder in its place");
-        assert!(file.is_revoked("a"));
+        assert_eq!(file.revoked(&["a", "b"]), ["a", "b"]);
         assert!(file.keep(&grant("a")).expect_err("no file").contains("permission_grants.jsonl"));
         fs::remove_dir(file.path()).expect("removed");
         fs::write(temp.path().join("elsewhere"), grant_line::granted(&grant("a"))).expect("written");

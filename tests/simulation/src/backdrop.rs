@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use adjutant_core::gate::Grant;
 use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::words::{Key, QuestionKind};
 use adjutant_ports::{Answered, CancellationToken, Clock};
@@ -16,7 +17,7 @@ use crate::fate::{Death, RunFate};
 use crate::scene::Scene;
 
 /// When every run begins: 2026-01-15, 8 o'clock.
-const BEGAN: Timestamp = Timestamp::constant(1_768_464_000, 0);
+pub(crate) const BEGAN: Timestamp = Timestamp::constant(1_768_464_000, 0);
 /// How often a clock may be looked at in one run: a hundred times as often as any run needs.
 const LOOKS_MAX: u64 = 1_000_000;
 
@@ -40,6 +41,8 @@ pub(crate) struct BackdropState {
     pub(crate) requests: Vec<BegunTurn>,
     pub(crate) shown: Vec<ShownQuestion>,
     pub(crate) mailbox: BTreeMap<Key, StagedPost>,
+    /// The grants that the project keeps.
+    pub(crate) grants: Vec<Grant>,
     /// The rescues by name, each with how often it was made.
     pub(crate) rescues: BTreeMap<String, u64>,
     /// What was begun by a driver whose journal had failed.
@@ -100,7 +103,8 @@ pub(crate) struct StagedPost {
 
 impl Backdrop {
     pub(crate) fn new(scene: &Scene, fate: &RunFate) -> Self {
-        let state = BackdropState { files: scene.files.clone(), ..BackdropState::default() };
+        let (files, grants) = (scene.files.clone(), scene.grants.clone());
+        let state = BackdropState { files, grants, ..BackdropState::default() };
         Self {
             scene: scene.clone(),
             fate: fate.clone(),

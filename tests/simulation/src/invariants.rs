@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Ledger, Procedure};
 use adjutant_core::run::{AccountName, RunFacts};
-use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, RunEvent};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, GateEvent, RunEvent};
 use adjutant_core::words::tool::ToolEffect;
 use adjutant_core::words::{InterruptedEffect, Key, Metric, Part};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::backdrop::{BackdropState, Life, OnRecord};
-use crate::scene::Scene;
+use crate::backdrop::{BEGAN, BackdropState, Life, OnRecord};
+use crate::scene::{Scene, SceneMoment};
 use crate::sessions;
 
 /// How long after a deadline, or after a driver took the run up, it may take to be kept: settling comes first.
@@ -39,6 +39,8 @@ pub enum Invariant {
     AnsweredOnce,
     /// No limit is overdrawn, by nobody and by no siblings together.
     LimitsHold,
+    /// No grant is used once it was revoked.
+    RevokedGrantsUnused,
     /// A deadline is kept by whoever drives the run then, or next.
     DeadlinesKept,
     /// The journal folds to what its driver decided by.
@@ -97,6 +99,7 @@ where
     asked_once(state)?;
     answered_once(state)?;
     limits_hold(make, state, scene)?;
+    revoked_grants_unused(state, scene)?;
     deadlines_kept(state)?;
     folds_the_same(make, state, life, work)?;
     reads_back(state)?;
@@ -225,6 +228,19 @@ where
             let detail = || format!("{metric:?}: {used} of {limit} after event {}", event.seq);
             Invariant::LimitsHold.holds(used <= limit + late, detail)?;
         }
+    }
+    Ok(())
+}
+
+fn revoked_grants_unused(state: &BackdropState, scene: &Scene) -> Result<(), BrokenInvariant> {
+    for event in &state.disk.events {
+        let Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, .. }) = &event.body else { continue };
+        let was_before = |moment: SceneMoment| match moment {
+            SceneMoment::AfterMs(length_ms) => event.at.duration_since(BEGAN).as_millis() > i128::from(length_ms),
+            SceneMoment::AfterEvents(length) => event.seq >= length as u64,
+        };
+        let revoked = scene.revoked.iter().find(|(moment, revoked)| revoked == grant_id && was_before(*moment));
+        Invariant::RevokedGrantsUnused.holds(revoked.is_none(), || format!("{event:?} after {revoked:?}"))?;
     }
     Ok(())
 }

@@ -22,6 +22,6 @@ mod tools;
 pub use backdrop::{HadEffect, ShownQuestion};
 pub use fate::{Death, PlantedFault, RunFate};
 pub use invariants::{BrokenInvariant, Invariant};
-pub use scene::{LetterDue, Presence, Scene, StagedAnswer, StagedLetter, StagedTurn, call};
+pub use scene::{Presence, Scene, SceneMoment, StagedAnswer, StagedLetter, StagedTurn, call};
 pub use sessions::{PRICES, SidePanel, alone, beginning, setup, side_by_side, tool};
 pub use simulate::{LifeEnd, SceneReport, simulate};

@@ -12,7 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::backdrop::{Backdrop, Life, ShownQuestion, StagedPost};
 use crate::fate::PlantedFault;
-use crate::scene::{LetterDue, Presence, StagedAnswer, staged_panic};
+use crate::scene::{Presence, SceneMoment, StagedAnswer, staged_panic};
 
 pub(crate) struct StagedOperator(pub(crate) Arc<Life>);
 
@@ -64,8 +64,8 @@ impl Backdrop {
         let open = self.scene.letters.iter().enumerate().filter_map(|(number, letter)| {
             let id = format!("message-{number}");
             let due = match letter.due {
-                LetterDue::AfterMs(length_ms) => Some(Duration::from_millis(length_ms)),
-                LetterDue::AfterEvents(length) => (events.len() >= length).then_some(Duration::ZERO),
+                SceneMoment::AfterMs(length_ms) => Some(Duration::from_millis(length_ms)),
+                SceneMoment::AfterEvents(length) => (events.len() >= length).then_some(Duration::ZERO),
             };
             let by = Some("operator".to_owned());
             let heard = Heard { message: letter.message.clone(), to: letter.to.clone(), id: Some(id.clone()), by };

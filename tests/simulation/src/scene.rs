@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use adjutant_core::gate::Grant;
 use adjutant_core::words::tool::ToolCall;
 use adjutant_core::words::{Budget, FailureKind, Message, Part, QuestionKind, Usage};
 use serde_json::Value;
@@ -18,6 +19,10 @@ pub struct Scene {
     pub letters: Vec<StagedLetter>,
     /// Whether somebody sits at the terminal.
     pub presence: Presence,
+    /// The grants that the project keeps before the run.
+    pub grants: Vec<Grant>,
+    /// What the operator revokes of them at another terminal, and when.
+    pub revoked: Vec<(SceneMoment, String)>,
     /// The files of the workdir.
     pub files: BTreeMap<String, String>,
     /// The number of agents that the run has.
@@ -93,16 +98,16 @@ pub struct StagedAnswer {
 #[derive(Debug, Clone)]
 pub struct StagedLetter {
     /// When.
-    pub due: LetterDue,
+    pub due: SceneMoment,
     /// What.
     pub message: Message,
     /// The part that it is for.
     pub to: Part,
 }
 
-/// The time of a letter.
+/// A time in a scene.
 #[derive(Debug, Clone, Copy)]
-pub enum LetterDue {
+pub enum SceneMoment {
     /// So many milliseconds after the run began.
     AfterMs(u64),
     /// When the journal has so many events.
@@ -115,6 +120,8 @@ impl Default for Scene {
             turns: BTreeMap::new(),
             answers: BTreeMap::new(),
             letters: Vec::new(),
+            grants: Vec::new(),
+            revoked: Vec::new(),
             presence: Presence::Attended,
             files: BTreeMap::new(),
             agents: 1,
@@ -155,7 +162,7 @@ impl Scene {
 
     /// Returns the scene with something that the operator says to the whole run.
     #[must_use]
-    pub fn saying(mut self, due: LetterDue, message: Message) -> Self {
+    pub fn saying(mut self, due: SceneMoment, message: Message) -> Self {
         self.letters.push(StagedLetter { due, message, to: Part::root() });
         self
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use adjutant_core::procedure::Procedure;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::run::RunFacts;
-use adjutant_core::trace::{Body, Entry, Event, RunEvent};
+use adjutant_core::trace::{Body, Entry, Event, GateEvent, RunEvent};
 use adjutant_core::words::{Key, Outcome, Part, QuestionKind};
 use adjutant_ports::{Agent, CancellationToken};
 use adjutant_runtime::{DriveError, Driver, Ended, Masks, Ports, Results};
@@ -170,14 +170,24 @@ async fn open<P: Procedure>(driver: &mut Driver<'_, P>, there: usize, backdrop: 
         for entry in beginning.into_iter().skip(there) {
             driver.append(entry)?;
         }
-        return Ok(());
+        return load_grants(driver, backdrop);
     }
     let body = Body::Run(RunEvent::RunResume { options: None, accepted_damage: Vec::new(), offered: None });
     driver.append(Entry { part: Part::root(), body })?;
+    load_grants(driver, backdrop)?;
     for heard in backdrop.waiting_letters() {
         driver.hear(heard)?;
     }
     driver.recover().await
+}
+
+/// Records what the project keeps of grants, if it ever kept any.
+fn load_grants<P: Procedure>(driver: &mut Driver<'_, P>, backdrop: &Backdrop) -> Result<(), DriveError> {
+    if backdrop.state().grants.is_empty() {
+        return Ok(());
+    }
+    let body = Body::Gate(GateEvent::GrantsLoaded { grants: backdrop.loaded_grants() });
+    driver.append(Entry { part: Part::root(), body })
 }
 
 fn ports(life: &Arc<Life>) -> Ports {
@@ -188,7 +198,7 @@ fn ports(life: &Arc<Life>) -> Ports {
         hooks: Arc::new(StagedHooks(life.clone())),
         operator: Arc::new(StagedOperator(life.clone())),
         clock: Arc::new(VirtualClock(life.backdrop.clone())),
-        grants: Arc::new(StagedGrants),
+        grants: Arc::new(StagedGrants(life.clone())),
         results: Results::Fenced,
     }
 }

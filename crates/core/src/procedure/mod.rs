@@ -48,6 +48,11 @@ pub trait Procedure {
 pub trait SharedFacts: Clone + Default + std::fmt::Debug {
     /// Takes note of what happened anywhere in the run.
     fn apply(&mut self, event: &Event);
+
+    /// Returns the ids of the grants that hold and are kept outside the run, where they may be revoked at any time.
+    fn kept_grants(&self) -> Vec<&str> {
+        Vec::new()
+    }
 }
 
 /// The facts of procedures that share none.

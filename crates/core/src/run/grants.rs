@@ -58,6 +58,13 @@ impl Grants {
         self.held = before.into_iter().filter(|held| held.grant.lasts != Lasts::Persistent).chain(loaded).collect();
     }
 
+    /// Returns the ids of the grants that are kept outside the run.
+    #[must_use]
+    pub fn kept(&self) -> Vec<&str> {
+        let is_kept = |held: &&HeldGrant| held.grant.lasts == Lasts::Persistent;
+        self.held.iter().filter(is_kept).map(|held| held.grant.grant_id.as_str()).collect()
+    }
+
     /// Returns the grants that hold for a call of `part` now: those for one call first, the newest of them before others.
     /// A grant in `paid` has already given the call a use, before it was judged again, and needs none left.
     #[must_use]

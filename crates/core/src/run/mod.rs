@@ -177,4 +177,8 @@ impl SharedFacts for RunFacts {
             _ => {}
         }
     }
+
+    fn kept_grants(&self) -> Vec<&str> {
+        self.grants.kept()
+    }
 }

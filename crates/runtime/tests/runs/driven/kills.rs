@@ -7,7 +7,7 @@ use adjutant_core::session::Setup;
 use adjutant_core::trace::{Body, CallEvent};
 use adjutant_core::words::{Budget, FailureKind, Message, Mode, Outcome, QuestionKind};
 use adjutant_runtime::Ended;
-use adjutant_simulation::{LetterDue, LifeEnd, Presence, RunFate, Scene, StagedTurn, alone, call, setup};
+use adjutant_simulation::{LifeEnd, Presence, RunFate, Scene, SceneMoment, StagedTurn, alone, call, setup};
 use serde_json::json;
 
 use super::{asked, count, everywhere, read, run, shell, talk, write};
@@ -117,7 +117,7 @@ fn a_stop_while_calls_are_in_flight_ends_the_run() {
     let whole = run(&|| alone(&setup), &go(Scene::of(talk(turns.clone()))), &RunFate::default());
     let is_call = |body: &Body| matches!(body, Body::Call(CallEvent::ToolCall { .. }));
     let in_flight = whole.journal.iter().rposition(|event| is_call(&event.body)).expect("a call") + 1;
-    let scene = go(Scene::of(talk(turns))).saying(LetterDue::AfterEvents(in_flight), Message::Stop);
+    let scene = go(Scene::of(talk(turns))).saying(SceneMoment::AfterEvents(in_flight), Message::Stop);
     everywhere(&|| alone(&setup), &scene, &|report| {
         assert_eq!(report.outcome, Some(Outcome::Stopped));
     });
@@ -130,7 +130,7 @@ fn an_interrupted_run_goes_on_where_it_stood() {
     let setup = Arc::new(Setup { mode: Some(Mode::Auto), ..setup() });
     // What was asked when it was interrupted is asked anew.
     let work = vec![StagedTurn::calls("working", vec![write("w1", "one"), shell("s1"), write("w2", "two")])];
-    let scene = go(go(Scene::of(talk(work)))).saying(LetterDue::AfterMs(3_500), Message::Interrupt);
+    let scene = go(go(Scene::of(talk(work)))).saying(SceneMoment::AfterMs(3_500), Message::Interrupt);
     let scene = Scene { resumes_interrupted: true, ..scene };
     everywhere(&|| alone(&setup), &scene, &|report| {
         assert_eq!((report.outcome, report.files.len()), (Some(Outcome::Completed), 2));

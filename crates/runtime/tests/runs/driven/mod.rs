@@ -1,6 +1,7 @@
 //! The driver in a simulated world: killed anywhere, with a disk that fails, with siblings, beside another driver.
 
 mod faults;
+mod grants;
 mod kills;
 mod panics;
 mod siblings;

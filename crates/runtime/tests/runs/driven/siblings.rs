@@ -6,7 +6,7 @@ use std::sync::Arc;
 use adjutant_core::session::Setup;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, PartEvent, TurnEvent};
 use adjutant_core::words::{Budget, Message, Outcome, QuestionKind, Usage};
-use adjutant_simulation::{LetterDue, RunFate, Scene, StagedTurn, call, setup, side_by_side};
+use adjutant_simulation::{RunFate, Scene, SceneMoment, StagedTurn, call, setup, side_by_side};
 use serde_json::json;
 
 use super::{asked, count, everywhere, place, read, run, talk, write};
@@ -125,7 +125,7 @@ fn a_run_that_is_stopped_while_a_rescue_is_made_makes_no_call() {
     let writes = talk(vec![StagedTurn::calls("writing", vec![call("w1", "write_file", args)])]);
     let scene = Scene { rescued: ["write_file"].into(), ..three(|_| Vec::new()) };
     let scene = Scene { turns: BTreeMap::from([("council/1".to_owned(), writes)]), ..scene };
-    let scene = scene.saying(LetterDue::AfterMs(10_000), Message::Stop);
+    let scene = scene.saying(SceneMoment::AfterMs(10_000), Message::Stop);
     everywhere(&|| side_by_side(&setup, 1), &scene, &|report| {
         assert_eq!((report.outcome, report.files.len()), (Some(Outcome::Stopped), 0));
     });
