@@ -336,6 +336,9 @@ impl Renderer {
             Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => {
                 self.line(TextTone::Warning, &format!("! the grant {} was revoked", visible_line(grant_id)));
             }
+            Body::Gate(GateEvent::GrantKept { error: Some(error), .. }) => {
+                self.line(TextTone::Warning, &format!("! {}", visible_line(error)));
+            }
             // The answer was shown when it was given.
             Body::Call(CallEvent::ToolRejected { rejection: Rejection::Answered, .. }) => {}
             Body::Call(CallEvent::ToolRejected { name, rejection, .. }) => {

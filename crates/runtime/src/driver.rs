@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::gate::custody::FolderChange;
-use adjutant_core::gate::{Grant, secrets};
+use adjutant_core::gate::secrets;
 use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::worker::SLEEP_OVER_MS;
 use adjutant_core::procedure::run::Run;
@@ -22,7 +22,7 @@ use adjutant_core::trace::{
     AskEvent, Body, CallEvent, Entry, Event, GateEvent, HostEvent, PartEvent, RunEvent, TurnEvent, offered_on_record,
 };
 use adjutant_core::words::tool::{FileChange, OfferedTools, ToolCall, ToolEffect, ToolSpecs};
-use adjutant_core::words::{InterruptedEffect, Key, Lasts, Outcome, Part, PhaseName, Question};
+use adjutant_core::words::{InterruptedEffect, Key, Outcome, Part, PhaseName, Question};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
     Prepared, Progress, Settled, Tools,
@@ -128,7 +128,7 @@ pub enum Results {
 fn is_work(command: &Command) -> bool {
     match command {
         Command::Turn { .. } | Command::Call { .. } | Command::Hook(_) | Command::Look { .. } => true,
-        Command::Ask(_) | Command::Wait { .. } => false,
+        Command::Keep(_) | Command::Ask(_) | Command::Wait { .. } => false,
     }
 }
 
@@ -434,29 +434,13 @@ impl<'j, P: Procedure> Driver<'j, P> {
         Ok(())
     }
 
-    /// Keeps a grant that outlives the run. One that can't be kept still holds for this run, and it is said.
-    fn keep(&mut self, grant: &Grant) -> Result<(), DriveError> {
-        let Err(error) = self.ports.grants.keep(grant) else { return Ok(()) };
-        let error = format!("{error}; it holds for this run only");
-        self.write(Entry {
-            part: Part::root(),
-            body: Body::Host(HostEvent::Error { error, phase: PhaseName::Execute }),
-        })
-    }
-
     fn write(&mut self, entry: Entry) -> Result<(), DriveError> {
         let entry = self.masks.mask_entry(entry);
         let durability = self.durability(&entry.body);
         let event = self.journal.append(entry, self.now(), durability)?;
         self.ports.operator.show(Progress::Event(&event));
-        let to_keep = match &event.body {
-            Body::Gate(GateEvent::PermissionGranted {
-                scope_granted: Lasts::Persistent, grant: Some(grant), ..
-            }) => Some(grant.clone()),
-            _ => None,
-        };
         self.fold(event);
-        to_keep.map_or(Ok(()), |grant| self.keep(&grant))
+        Ok(())
     }
 
     fn durability(&self, body: &Body) -> Durability {
@@ -548,6 +532,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let run = self.run_id.clone().unwrap_or_default();
                 let task = flight::look(key.clone(), run, look, custody, self.ports.tools.clone());
                 self.flight.spawn(&key, Flown::Look(look), task);
+            }
+            Command::Keep(grant) => {
+                self.write(intent)?;
+                let task = flight::keep(key.clone(), grant, self.ports.grants.clone());
+                self.flight.spawn(&key, Flown::Keep, task);
             }
             Command::Ask(question) => {
                 self.write(intent)?;
@@ -651,7 +640,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let kind = match self.drive.ledger().get(&key).map(|open| &open.begun) {
             Some(Begun::Question(question)) => Some(question.kind),
             Some(Begun::Timer) => None,
-            Some(Begun::Turn | Begun::Call { .. } | Begun::Hook | Begun::Look) | None => {
+            Some(Begun::Turn | Begun::Call { .. } | Begun::Hook | Begun::Look | Begun::Keep) | None => {
                 self.drive.aborted(key);
                 return Ok(());
             }
@@ -693,6 +682,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             }
             Landed::Hook { answer, duration_ms } => flight::hook_result(slot, answer, duration_ms),
             Landed::Look { look, found, duration_ms } => flight::seen(slot, look, found, duration_ms, &self.masks),
+            Landed::Kept(kept) => flight::grant_kept(slot, kept.err(), &self.masks),
             Landed::Masked => flight::masked(slot),
             Landed::Readied(readied) => {
                 self.readied = self.preparing.take().map(|wanted| (wanted, readied));
@@ -734,6 +724,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 Some(Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }))
             }
             Flown::Look(look) => Some(flight::seen(slot, look, Err(format!("it panicked: {said}")), 0, &self.masks)),
+            Flown::Keep => Some(flight::grant_kept(slot, Some(format!("it panicked: {said}")), &self.masks)),
             Flown::Preparation => {
                 let wanted = self.preparing.take()?;
                 let call = self.as_it_was(&wanted.key, &wanted.call);

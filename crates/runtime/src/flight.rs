@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use adjutant_core::gate::custody::{Custody, Outside};
-use adjutant_core::gate::{HookAnswer, HookCall};
+use adjutant_core::gate::{Grant, HookAnswer, HookCall};
 use adjutant_core::session::sentences;
 use adjutant_core::session::transcript::MASKED_ARGUMENTS;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, GateEvent, TurnEvent};
@@ -13,8 +13,8 @@ use adjutant_core::words::provider_data::ProviderData;
 use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_core::words::{CancelledBy, InterruptedEffect, Key, Look, Question, Slot};
 use adjutant_ports::{
-    Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, FailureKind, Hooks, Journal, Operator,
-    Prepared, Progress, Reply, RescueName, Rescued, Tools, TurnRequest,
+    Agent, AgentFailure, Answered, AppendError, CancellationToken, Delta, FailureKind, GrantStore, Hooks, Journal,
+    Operator, Prepared, Progress, Reply, RescueName, Rescued, Tools, TurnRequest,
 };
 use tokio::time::Instant;
 
@@ -67,6 +67,8 @@ pub(crate) enum Landed {
         found: Result<Outside, String>,
         duration_ms: u64,
     },
+    /// A grant was kept for later runs, or the reason why it could not be.
+    Kept(Result<(), String>),
     Answer(Answered),
     /// There is nobody to ask.
     Nobody,
@@ -219,6 +221,11 @@ pub(crate) async fn look(key: Key, run: String, look: Look, custody: Arc<Custody
     let began = Instant::now();
     let found = tools.look(&run, look).await.map(|changed| custody.outside(changed));
     Landing { key, landed: Landed::Look { look, found, duration_ms: elapsed_ms(began) } }
+}
+
+/// Keeps a grant for later runs. It is done at once, and waited for whatever is cancelled.
+pub(crate) async fn keep(key: Key, grant: Arc<Grant>, grants: Arc<dyn GrantStore>) -> Landing {
+    Landing { key, landed: Landed::Kept(grants.keep(&grant)) }
 }
 
 /// Puts a question to the operator.
@@ -376,6 +383,12 @@ pub(crate) fn seen(slot: Slot, look: Look, found: Result<Outside, String>, durat
     };
     let paths = outside.paths.iter().map(|path| masks.mask(path)).collect();
     Body::Gate(GateEvent::TreeSeen { slot, look, outside: paths, more: outside.more, error, duration_ms })
+}
+
+/// The outcome of keeping a grant; one that can't be kept still holds for this run.
+pub(crate) fn grant_kept(slot: Slot, error: Option<String>, masks: &Masks) -> Body {
+    let error = error.map(|error| masks.mask(&format!("{error}; it holds for this run only")));
+    Body::Gate(GateEvent::GrantKept { slot, error })
 }
 
 /// The outcome of a question.

@@ -28,6 +28,8 @@ pub(crate) enum Flown {
     Hook,
     /// A look at the tree.
     Look(Look),
+    /// Keeping a grant for later runs.
+    Keep,
     /// A question to the operator.
     Question,
     /// Looking at a call and keeping what it may destroy, before it begins.

@@ -17,7 +17,7 @@ use crate::fate::{Death, RunFate};
 use crate::scene::Scene;
 
 /// When every run begins: 2026-01-15, 8 o'clock.
-pub(crate) const BEGAN: Timestamp = Timestamp::constant(1_768_464_000, 0);
+const BEGAN: Timestamp = Timestamp::constant(1_768_464_000, 0);
 /// How often a clock may be looked at in one run: a hundred times as often as any run needs.
 const LOOKS_MAX: u64 = 1_000_000;
 
@@ -43,6 +43,10 @@ pub(crate) struct BackdropState {
     pub(crate) mailbox: BTreeMap<Key, StagedPost>,
     /// The grants that the project keeps.
     pub(crate) grants: Vec<Grant>,
+    /// The grants that were revoked, each with how many events there were then.
+    pub(crate) revoked: BTreeMap<String, u64>,
+    /// The grants that drivers had kept, each with how its intent was on record then.
+    pub(crate) kept_grants: Vec<(String, OnRecord)>,
     /// The rescues by name, each with how often it was made.
     pub(crate) rescues: BTreeMap<String, u64>,
     /// What was begun by a driver whose journal had failed.

@@ -94,6 +94,7 @@ impl Journal for DiskJournal {
             return Err(self.unwritable("the driver is dead"));
         }
         self.fenced()?;
+        self.life.backdrop.revoke_what_is_due();
         let fails = {
             let disk = &mut self.life.backdrop.state().disk;
             disk.appends += 1;

@@ -32,6 +32,8 @@ pub enum PlantedFault {
     AnswersAnotherQuestion,
     /// A call that is made has its effect twice.
     HasEffectsTwice,
+    /// A grant that is kept for later runs is nowhere.
+    LosesGrants,
     /// No driver is told what was revoked.
     HidesRevocations,
     /// The driver knows none of the secrets.

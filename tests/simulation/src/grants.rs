@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use adjutant_core::gate::Grant;
+use adjutant_core::trace::{Body, Event, GateEvent};
 use adjutant_ports::GrantStore;
 
 use crate::backdrop::{Backdrop, Life};
@@ -12,22 +13,27 @@ use crate::scene::SceneMoment;
 pub(crate) struct StagedGrants(pub(crate) Arc<Life>);
 
 impl Backdrop {
-    /// Returns the grants that were revoked so far.
-    fn revoked(&self) -> Vec<String> {
-        let (elapsed, events) = (self.elapsed(), self.state().disk.events.len());
+    /// Takes note of what is revoked by now, of what the project keeps.
+    pub(crate) fn revoke_what_is_due(&self) {
+        let elapsed = self.elapsed();
+        let mut state = self.state();
+        let events = state.disk.events.len();
         let has_come = |moment: SceneMoment| match moment {
             SceneMoment::AfterMs(length_ms) => elapsed.as_millis() >= u128::from(length_ms),
             SceneMoment::AfterEvents(length) => events >= length,
         };
-        let revoked = self.scene.revoked.iter().filter(|(moment, _)| has_come(*moment));
-        revoked.map(|(_, grant_id)| grant_id.clone()).collect()
+        for (_, grant_id) in self.scene.revoked.iter().filter(|(moment, _)| has_come(*moment)) {
+            if state.grants.iter().any(|grant| grant.grant_id == *grant_id) {
+                state.revoked.entry(grant_id.clone()).or_insert(events as u64);
+            }
+        }
     }
 
     /// Returns what a driver that takes the run up finds of the project's grants.
     pub(crate) fn loaded_grants(&self) -> Vec<Grant> {
-        let revoked = self.revoked();
-        let kept = self.state().grants.clone();
-        kept.into_iter().filter(|grant| !revoked.contains(&grant.grant_id)).collect()
+        self.revoke_what_is_due();
+        let state = self.state();
+        state.grants.iter().filter(|grant| !state.revoked.contains_key(&grant.grant_id)).cloned().collect()
     }
 }
 
@@ -37,14 +43,28 @@ impl GrantStore for StagedGrants {
         if backdrop.fate.planted == Some(PlantedFault::HidesRevocations) {
             return Vec::new();
         }
-        backdrop.revoked().into_iter().filter(|grant_id| grants.contains(&grant_id.as_str())).collect()
+        backdrop.revoke_what_is_due();
+        let revoked = &backdrop.state().revoked;
+        grants.iter().filter(|grant| revoked.contains_key(**grant)).map(|grant| (*grant).to_owned()).collect()
     }
 
     fn keep(&self, grant: &Grant) -> Result<(), String> {
-        let kept = &mut self.0.backdrop.state().grants;
-        if kept.iter().all(|known| known.grant_id != grant.grant_id) {
-            kept.push(grant.clone());
+        let Self(life) = self;
+        let backdrop = &life.backdrop;
+        life.begins(format!("keeping {}", grant.grant_id));
+        if let Some(fault) = &backdrop.scene.grants_fault {
+            return Err(fault.clone());
         }
+        let mut state = backdrop.state();
+        let is_its = |event: &Event| matches!(&event.body, Body::Gate(GateEvent::GrantKeep { grant_id, .. }) if *grant_id == grant.grant_id);
+        let on_record = state.disk.on_record(is_its);
+        state.kept_grants.push((grant.grant_id.clone(), on_record));
+        let is_lost = backdrop.fate.planted == Some(PlantedFault::LosesGrants);
+        if !is_lost && state.grants.iter().all(|known| known.grant_id != grant.grant_id) {
+            state.grants.push(grant.clone());
+        }
+        drop(state);
+        life.tick();
         Ok(())
     }
 }

@@ -13,8 +13,8 @@ use adjutant_core::words::tool::ToolEffect;
 use adjutant_core::words::{InterruptedEffect, Key, Metric, Part};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::backdrop::{BEGAN, BackdropState, Life, OnRecord};
-use crate::scene::{Scene, SceneMoment};
+use crate::backdrop::{BackdropState, Life, OnRecord};
+use crate::scene::Scene;
 use crate::sessions;
 
 /// How long after a deadline, or after a driver took the run up, it may take to be kept: settling comes first.
@@ -39,6 +39,8 @@ pub enum Invariant {
     AnsweredOnce,
     /// No limit is overdrawn, by nobody and by no siblings together.
     LimitsHold,
+    /// What is on record as kept for later runs is kept, and its intent was on the disk before.
+    GrantsKept,
     /// No grant is used once it was revoked.
     RevokedGrantsUnused,
     /// A deadline is kept by whoever drives the run then, or next.
@@ -99,7 +101,8 @@ where
     asked_once(state)?;
     answered_once(state)?;
     limits_hold(make, state, scene)?;
-    revoked_grants_unused(state, scene)?;
+    grants_kept(state)?;
+    revoked_grants_unused(state)?;
     deadlines_kept(state)?;
     folds_the_same(make, state, life, work)?;
     reads_back(state)?;
@@ -232,15 +235,26 @@ where
     Ok(())
 }
 
-fn revoked_grants_unused(state: &BackdropState, scene: &Scene) -> Result<(), BrokenInvariant> {
+fn grants_kept(state: &BackdropState) -> Result<(), BrokenInvariant> {
+    for (grant_id, on_record) in &state.kept_grants {
+        Invariant::GrantsKept.holds(*on_record == OnRecord::Synced, || format!("{grant_id} is {on_record:?}"))?;
+    }
+    let events = &state.disk.events;
+    for event in events {
+        let Body::Gate(GateEvent::GrantKeep { slot, grant_id }) = &event.body else { continue };
+        let said = outcome(events, &Key { part: event.part.clone(), slot: *slot });
+        let is_said = matches!(said, Some(Body::Gate(GateEvent::GrantKept { error: None, .. })));
+        let is_kept = state.grants.iter().any(|grant| grant.grant_id == *grant_id);
+        Invariant::GrantsKept.holds(!is_said || is_kept, || format!("{grant_id} is on record as kept"))?;
+    }
+    Ok(())
+}
+
+fn revoked_grants_unused(state: &BackdropState) -> Result<(), BrokenInvariant> {
     for event in &state.disk.events {
         let Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, .. }) = &event.body else { continue };
-        let was_before = |moment: SceneMoment| match moment {
-            SceneMoment::AfterMs(length_ms) => event.at.duration_since(BEGAN).as_millis() > i128::from(length_ms),
-            SceneMoment::AfterEvents(length) => event.seq >= length as u64,
-        };
-        let revoked = scene.revoked.iter().find(|(moment, revoked)| revoked == grant_id && was_before(*moment));
-        Invariant::RevokedGrantsUnused.holds(revoked.is_none(), || format!("{event:?} after {revoked:?}"))?;
+        let is_late = state.revoked.get(grant_id).is_some_and(|revoked| *revoked <= event.seq);
+        Invariant::RevokedGrantsUnused.holds(!is_late, || format!("{event:?}"))?;
     }
     Ok(())
 }

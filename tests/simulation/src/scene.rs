@@ -21,6 +21,8 @@ pub struct Scene {
     pub presence: Presence,
     /// The grants that the project keeps before the run.
     pub grants: Vec<Grant>,
+    /// Why the project can't keep any more, if it can't.
+    pub grants_fault: Option<String>,
     /// What the operator revokes of them at another terminal, and when.
     pub revoked: Vec<(SceneMoment, String)>,
     /// The files of the workdir.
@@ -121,6 +123,7 @@ impl Default for Scene {
             answers: BTreeMap::new(),
             letters: Vec::new(),
             grants: Vec::new(),
+            grants_fault: None,
             revoked: Vec::new(),
             presence: Presence::Attended,
             files: BTreeMap::new(),

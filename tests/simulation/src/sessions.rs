@@ -33,7 +33,9 @@ pub fn tool(name: &str, category: &str, effect: ToolEffect) -> ToolSpec {
 
 /// Returns the tools of every simulated run: one of each effect.
 pub(crate) fn tools() -> ToolSpecs {
+    let permission = ToolSpec { categories: Vec::new(), ..tool("request_permission", "", ToolEffect::Reads) };
     vec![
+        permission,
         tool("read_file", "filesystem_read", ToolEffect::Reads),
         tool("write_file", "filesystem_write", ToolEffect::WritesFiles),
         tool("shell_exec", "shell_exec", ToolEffect::Anything),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use adjutant_core::gate::Grant;
 use adjutant_core::procedure::Procedure;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::run::RunFacts;
@@ -59,6 +60,8 @@ pub struct SceneReport {
     pub shown: Vec<ShownQuestion>,
     /// The files as they were at the end.
     pub files: BTreeMap<String, String>,
+    /// The grants that the project keeps at the end.
+    pub grants: Vec<Grant>,
     /// The rescues by name, each with how often it was made.
     pub rescues: BTreeMap<String, u64>,
     /// How many ticks the run took.
@@ -237,6 +240,7 @@ fn report(backdrop: &Backdrop, lives: Vec<LifeEnd>) -> SceneReport {
         effects: state.effects.clone(),
         shown: state.shown.clone(),
         files: state.files.clone(),
+        grants: state.grants.clone(),
         rescues: state.rescues.clone(),
         ticks: state.ticks,
         lives,

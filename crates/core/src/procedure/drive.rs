@@ -45,7 +45,7 @@ pub enum Orphan {
     Reattach,
     /// Looking at the files says whether it happened.
     Settle(Vec<FileChange>),
-    /// It may be tried again: a turn, a look at the tree, a call that merely reads.
+    /// It may be tried again: a turn, a look at the tree, keeping a grant, a call that merely reads.
     Repeatable,
     /// Its effect is unknown.
     Unknown,
@@ -152,7 +152,7 @@ impl<P: Procedure> Drive<P> {
             Begun::Call { changes, .. } if !changes.is_empty() => Orphan::Settle(changes.clone()),
             // A hook is anything that an operator wrote: it is not asked twice.
             Begun::Call { .. } | Begun::Hook => Orphan::Unknown,
-            Begun::Turn | Begun::Look => Orphan::Repeatable,
+            Begun::Turn | Begun::Look | Begun::Keep => Orphan::Repeatable,
         };
         self.ledger.open().map(|(key, open)| (key.clone(), becomes(&open.begun))).collect()
     }
@@ -193,6 +193,7 @@ impl Want {
                 call: asked.call,
             }),
             Command::Look { look, .. } => Body::Gate(GateEvent::TreeLook { slot, look: *look }),
+            Command::Keep(grant) => Body::Gate(GateEvent::GrantKeep { slot, grant_id: grant.grant_id.clone() }),
             Command::Ask(question) => Body::Ask(AskEvent::Question { slot, question: (**question).clone() }),
             Command::Wait { length_ms } => Body::Ask(AskEvent::Timer { slot, length_ms: *length_ms }),
         };

@@ -51,6 +51,8 @@ pub enum Begun {
     Hook,
     /// A look at the tree.
     Look,
+    /// Keeping a grant for later runs.
+    Keep,
 }
 
 impl Begun {
@@ -64,6 +66,7 @@ impl Begun {
             Body::Ask(AskEvent::Timer { .. }) => Self::Timer,
             Body::Gate(GateEvent::HookCall { .. }) => Self::Hook,
             Body::Gate(GateEvent::TreeLook { .. }) => Self::Look,
+            Body::Gate(GateEvent::GrantKeep { .. }) => Self::Keep,
             _ => return None,
         })
     }
@@ -225,6 +228,7 @@ fn mismatch(begun: &Begun, outcome: &Body) -> Option<&'static str> {
         Body::Turn(TurnEvent::AgentReply { .. } | TurnEvent::AgentFailed { .. }) => *begun == Begun::Turn,
         Body::Gate(GateEvent::HookResult { .. }) => *begun == Begun::Hook,
         Body::Gate(GateEvent::TreeSeen { .. }) => *begun == Begun::Look,
+        Body::Gate(GateEvent::GrantKept { .. }) => *begun == Begun::Keep,
         Body::Ask(AskEvent::Answer { .. }) => matches!(begun, Begun::Question(_)),
         Body::Ask(AskEvent::Expired { .. } | AskEvent::Withdrawn { .. }) => waits,
         Body::Call(CallEvent::ToolResult { .. } | CallEvent::ToolCancelled { .. }) => {

@@ -15,8 +15,8 @@ pub mod run;
 
 use std::sync::Arc;
 
-use crate::gate::HookCall;
 use crate::gate::custody::Custody;
+use crate::gate::{Grant, HookCall};
 use crate::trace::{Entry, Event};
 use crate::words::tool::{ToolCall, ToolSpecs};
 use crate::words::{Key, Look, Outcome, Part, Question};
@@ -129,6 +129,8 @@ pub enum Command {
         /// Changes that need not be told.
         custody: Arc<Custody>,
     },
+    /// Keep a grant for later runs. Keeping it again changes nothing.
+    Keep(Arc<Grant>),
     /// Ask the operator.
     Ask(Arc<Question>),
     /// Wait.

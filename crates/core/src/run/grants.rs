@@ -1,11 +1,15 @@
-//! The grants of a run: given beforehand for one call, the run or persistently, each with the uses made of it.
+//! The grants of a run: given beforehand for one call, the run or persistently, each with the uses made of it. A
+//! persistent one is kept for later runs by a command of the part that asked for it.
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::gate::Grant;
 use crate::gate::grant::Subject;
-use crate::trace::{Body, Event, GateEvent, RunEvent};
-use crate::words::{Lasts, Part};
+use crate::procedure::{Command, Want};
+use crate::trace::{Body, CallEvent, Event, GateEvent, RunEvent};
+use crate::words::{Key, Lasts, Part, Slot, What};
 
 /// The grants of a run, with the uses that were made of them.
 #[derive(Debug, Clone, Default)]
@@ -18,10 +22,38 @@ pub struct Grants {
 /// A grant and how often it was used.
 #[derive(Debug, Clone)]
 struct HeldGrant {
-    grant: Grant,
+    grant: Arc<Grant>,
     used: u32,
     /// The only part that may use it; `None` if it holds in the whole run.
     part: Option<Part>,
+    keeper: Keeper,
+}
+
+/// Keeper of a grant.
+#[derive(Debug, Clone, PartialEq)]
+enum Keeper {
+    /// The run alone, with which it ends.
+    Run,
+    /// The project, for later runs too. Each driver reads anew what the project keeps.
+    Project,
+    /// The project, once this is done.
+    ProjectOnce {
+        /// Attempt at keeping it, by the part that asked for it.
+        key: Key,
+        is_begun: bool,
+    },
+}
+
+impl Keeper {
+    /// Returns true if the project may have the grant, so that it may be revoked.
+    fn may_be_project(&self) -> bool {
+        match self {
+            Self::Run => false,
+            Self::Project => true,
+            // An earlier attempt was interrupted.
+            Self::ProjectOnce { key, .. } => key.slot.attempt > 1,
+        }
+    }
 }
 
 impl Grants {
@@ -30,10 +62,15 @@ impl Grants {
         match &event.body {
             Body::Run(RunEvent::RunStart(start)) => self.run = start.run_id.to_string(),
             Body::Gate(GateEvent::GrantsLoaded { grants }) => self.load(grants),
-            Body::Gate(GateEvent::PermissionGranted { grant: Some(grant), .. }) => {
+            Body::Gate(GateEvent::PermissionGranted { grant: Some(grant), call, .. }) => {
                 // A grant for one call is for the part that asked for it.
                 let part = (grant.lasts == Lasts::ThisCall).then(|| event.part.clone());
-                self.held.push(HeldGrant { grant: (**grant).clone(), used: 0, part });
+                let key = || Key { part: event.part.clone(), slot: Slot::first(What::Keep, *call) };
+                let keeper = match grant.lasts {
+                    Lasts::ThisCall | Lasts::ThisRun => Keeper::Run,
+                    Lasts::Persistent => Keeper::ProjectOnce { key: key(), is_begun: false },
+                };
+                self.held.push(HeldGrant { grant: Arc::new((**grant).clone()), used: 0, part, keeper });
             }
             Body::Gate(GateEvent::PermissionGrantConsumed { grant_id, .. }) => {
                 for held in self.held.iter_mut().filter(|held| held.grant.grant_id == *grant_id) {
@@ -43,7 +80,42 @@ impl Grants {
             Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => {
                 self.held.retain(|held| held.grant.grant_id != *grant_id)
             }
-            _ => {}
+            Body::Gate(GateEvent::GrantKept { slot, error }) => {
+                let keeper = if error.is_none() { Keeper::Project } else { Keeper::Run };
+                self.keep_by(&event.part, *slot, keeper);
+            }
+            Body::Call(CallEvent::Interrupted { slot, .. }) if slot.what == What::Keep => {
+                let next = Slot { attempt: slot.attempt.saturating_add(1), ..*slot };
+                let key = Key { part: event.part.clone(), slot: next };
+                self.keep_by(&event.part, *slot, Keeper::ProjectOnce { key, is_begun: false });
+            }
+            body => {
+                if let Some(slot) = body.intent() {
+                    self.begun(&event.part, *slot);
+                }
+            }
+        }
+    }
+
+    /// Takes note that something begins in a part. Keeping a grant comes before all else there: where something else
+    /// comes first, the journal is of a version that kept grants without a word.
+    fn begun(&mut self, part: &Part, slot: Slot) {
+        for held in &mut self.held {
+            match &mut held.keeper {
+                Keeper::ProjectOnce { key, is_begun } if key.part == *part && key.slot == slot => *is_begun = true,
+                Keeper::ProjectOnce { key, is_begun: false } if key.part == *part && slot.what != What::Keep => {
+                    held.keeper = Keeper::Project;
+                }
+                Keeper::ProjectOnce { .. } | Keeper::Project | Keeper::Run => {}
+            }
+        }
+    }
+
+    /// Takes note of the keeper that the attempt in `slot` leaves a grant with.
+    fn keep_by(&mut self, part: &Part, slot: Slot, keeper: Keeper) {
+        let is_its = |held: &&mut HeldGrant| matches!(&held.keeper, Keeper::ProjectOnce { key, .. } if key.part == *part && key.slot == slot);
+        if let Some(held) = self.held.iter_mut().find(is_its) {
+            held.keeper = keeper;
         }
     }
 
@@ -53,15 +125,34 @@ impl Grants {
         let used = |grant: &Grant| {
             before.iter().find(|held| held.grant.grant_id == grant.grant_id).map_or(0, |held| held.used)
         };
-        let loaded: Vec<HeldGrant> =
-            grants.iter().map(|grant| HeldGrant { grant: grant.clone(), used: used(grant), part: None }).collect();
-        self.held = before.into_iter().filter(|held| held.grant.lasts != Lasts::Persistent).chain(loaded).collect();
+        let loaded: Vec<HeldGrant> = grants
+            .iter()
+            .map(|grant| HeldGrant {
+                grant: Arc::new(grant.clone()),
+                used: used(grant),
+                part: None,
+                keeper: Keeper::Project,
+            })
+            .collect();
+        let is_loaded = |held: &HeldGrant| grants.iter().any(|grant| grant.grant_id == held.grant.grant_id);
+        let stays = |held: &HeldGrant| held.keeper != Keeper::Project && !is_loaded(held);
+        self.held = before.into_iter().filter(stays).chain(loaded).collect();
+    }
+
+    /// Returns the keeping that is due of grants for which a part asked.
+    pub fn to_keep<'a>(&'a self, part: &'a Part) -> impl Iterator<Item = Want> + 'a {
+        self.held.iter().filter_map(move |held| match &held.keeper {
+            Keeper::ProjectOnce { key, .. } if key.part == *part => {
+                Some(Want { key: key.clone(), command: Command::Keep(held.grant.clone()) })
+            }
+            Keeper::ProjectOnce { .. } | Keeper::Project | Keeper::Run => None,
+        })
     }
 
     /// Returns the ids of the grants that are kept outside the run.
     #[must_use]
     pub fn kept(&self) -> Vec<&str> {
-        let is_kept = |held: &&HeldGrant| held.grant.lasts == Lasts::Persistent;
+        let is_kept = |held: &&HeldGrant| held.keeper.may_be_project();
         self.held.iter().filter(is_kept).map(|held| held.grant.grant_id.as_str()).collect()
     }
 
@@ -78,7 +169,7 @@ impl Grants {
         let once = |held: &&HeldGrant| held.grant.lasts == Lasts::ThisCall;
         let first = self.held.iter().rev().filter(once);
         let rest = self.held.iter().filter(|held| !once(held));
-        first.chain(rest).filter(holds).map(|held| &held.grant).collect()
+        first.chain(rest).filter(holds).map(|held| &*held.grant).collect()
     }
 
     /// Makes an id that no other request has, and the same one whenever this journal is decided anew. One id names a
@@ -96,7 +187,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::words::Category;
+    use crate::trace::AskEvent;
+    use crate::words::{Category, InterruptedEffect};
 
     fn at_root(body: Body) -> Event {
         Event { seq: 0, at: Timestamp::UNIX_EPOCH, part: Part::root(), body }
@@ -115,6 +207,57 @@ mod tests {
             until: None,
             uses: (lasts == Lasts::ThisCall).then_some(1),
             granted_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    /// The events of a session, from the moment at which a grant for later runs was given.
+    fn given(then: Vec<Body>) -> Grants {
+        let given = Body::Gate(GateEvent::PermissionGranted {
+            grant_id: "7".to_owned(),
+            scope_granted: Lasts::Persistent,
+            operator_note: None,
+            call: 1,
+            grant: Some(Box::new(grant(7, None, Lasts::Persistent))),
+        });
+        let mut grants = Grants::default();
+        for body in std::iter::once(given).chain(then) {
+            grants.apply(&Event { seq: 0, at: Timestamp::UNIX_EPOCH, part: Part::root().child("session"), body });
+        }
+        grants
+    }
+
+    /// Returns the slots in which grants are to be kept, the number of those held, and of those that the project has.
+    fn standing(grants: &Grants) -> (Vec<String>, usize, usize) {
+        let part = Part::root().child("session");
+        let due = grants.to_keep(&part).map(|want| want.key.slot.to_string()).collect();
+        (due, grants.held.len(), grants.kept().len())
+    }
+
+    #[test]
+    fn a_grant_for_later_runs_is_kept_by_its_part_until_it_has_an_outcome() {
+        let slot = Slot::first(What::Keep, 1);
+        let keep = || Body::Gate(GateEvent::GrantKeep { slot, grant_id: "7".to_owned() });
+        let kept = |error: Option<&str>| Body::Gate(GateEvent::GrantKept { slot, error: error.map(str::to_owned) });
+        let interrupted = || Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None });
+        let loaded = || Body::Gate(GateEvent::GrantsLoaded { grants: Vec::new() });
+        let call = || Body::Ask(AskEvent::Timer { slot: Slot::first(What::Wait, 1), length_ms: 1 });
+        let due = |attempt: u32| vec![format!("keep/1.{attempt}")];
+        for (then, expected) in [
+            (vec![], (due(1), 1, 0)),
+            (vec![keep()], (due(1), 1, 0)),
+            (vec![keep(), call()], (due(1), 1, 0)),
+            (vec![keep(), kept(None)], (vec![], 1, 1)),
+            // Another driver reads what the project keeps: in the meantime it may have been revoked there.
+            (vec![keep(), kept(None), loaded()], (vec![], 0, 0)),
+            // It holds for this run only, and no list of the project's takes it away.
+            (vec![keep(), kept(Some("full")), loaded()], (vec![], 1, 0)),
+            (vec![loaded()], (due(1), 1, 0)),
+            (vec![keep(), interrupted()], (due(2), 1, 1)),
+            // Journals of before the keeping was on record: it was done without a word.
+            (vec![call()], (vec![], 1, 1)),
+            (vec![call(), loaded()], (vec![], 0, 0)),
+        ] {
+            assert_eq!(standing(&given(then.clone())), expected, "{then:?}");
         }
     }
 

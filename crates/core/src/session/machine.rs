@@ -77,7 +77,8 @@ impl Procedure for Session {
     }
 
     fn next(&self, facts: &RunFacts) -> Next {
-        Decider::new(self, facts).next()
+        let decider = Decider::new(self, facts);
+        decider.keeping_grants(decider.next())
     }
 }
 

@@ -7,7 +7,7 @@ use super::machine::Decider;
 use super::prompts;
 use super::state::{Call, same_call};
 use crate::gate::permission::PermissionRequest;
-use crate::procedure::Next;
+use crate::procedure::{Next, Want};
 use crate::trace::{Body, GateEvent};
 use crate::words::moment::day_end;
 use crate::words::{Bound, Choice, Lasts, QuestionKind, Rejection};
@@ -98,6 +98,22 @@ impl Decider<'_> {
             call: call.number,
             grant: Some(Box::new(grant)),
         }))
+    }
+}
+
+impl Decider<'_> {
+    /// Returns what is next, with the grants of this part that are still to be kept for later runs: first of all that is
+    /// wanted, and nothing waits for it.
+    pub(super) fn keeping_grants(&self, next: Next) -> Next {
+        let mut keeps: Vec<Want> = self.run.grants().to_keep(&self.part).collect();
+        match next {
+            Next::Want(wants) => {
+                keeps.extend(wants);
+                Next::Want(keeps)
+            }
+            Next::Wait(_) if !keeps.is_empty() => Next::Want(keeps),
+            next => next,
+        }
     }
 }
 

@@ -453,6 +453,7 @@ impl SessionState {
             | Body::Budget(BudgetEvent::BudgetWarn { .. })
             | Body::Call(CallEvent::RescueMade { .. })
             | Body::Gate(GateEvent::TreeLook { .. } | GateEvent::TreeSeen { .. })
+            | Body::Gate(GateEvent::GrantKeep { .. } | GateEvent::GrantKept { .. })
             | Body::Crew(CrewEvent::CoordinatorState { .. } | CrewEvent::ScopeWarning { .. })
             | Body::Host(HostEvent::Error { .. }) => {}
         }
@@ -532,8 +533,8 @@ impl SessionState {
             }
             What::Ask => self.asking.begun(slot),
             What::Hook => self.hooks = self.hooks.max(slot.number),
-            // The tree counts its looks itself.
-            What::Wait | What::Look => {}
+            // The tree counts its looks itself, and the run knows its grants.
+            What::Wait | What::Look | What::Keep => {}
         }
     }
 
@@ -748,7 +749,7 @@ impl SessionState {
                 }
             }
             What::Hook => self.hook_said(slot, HookAnswer::none(HookFault::Interrupted, "")),
-            What::Ask | What::Wait | What::Look => {}
+            What::Ask | What::Wait | What::Look | What::Keep => {}
         }
     }
 

@@ -390,6 +390,7 @@ fn what(key: &Key) -> &'static str {
         What::Wait => "a wait",
         What::Hook => "a guard hook",
         What::Look => "a look at the working tree",
+        What::Keep => "the keeping of a grant",
     }
 }
 

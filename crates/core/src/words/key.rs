@@ -152,10 +152,12 @@ pub enum What {
     Hook,
     /// A look at the working tree.
     Look,
+    /// Keeping a grant for later runs.
+    Keep,
 }
 
 impl What {
-    const ALL: [Self; 6] = [Self::Turn, Self::Call, Self::Ask, Self::Wait, Self::Hook, Self::Look];
+    const ALL: [Self; 7] = [Self::Turn, Self::Call, Self::Ask, Self::Wait, Self::Hook, Self::Look, Self::Keep];
 
     const fn as_str(self) -> &'static str {
         match self {
@@ -165,6 +167,7 @@ impl What {
             Self::Wait => "wait",
             Self::Hook => "hook",
             Self::Look => "look",
+            Self::Keep => "keep",
         }
     }
 }
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_slot_reads_back_as_it_was_written() {
-        for text in ["turn/1.1", "call/30.2", "ask/2.1", "wait/1.9", "hook/4.1", "look/2.1"] {
+        for text in ["turn/1.1", "call/30.2", "ask/2.1", "wait/1.9", "hook/4.1", "look/2.1", "keep/3.2"] {
             assert_eq!(text.parse::<Slot>().expect(text).to_string(), text);
         }
         for text in ["", "turn", "turn/1", "turn/x.1", "spin/1.1", "turn/1.1.1", "turn/-1.1"] {

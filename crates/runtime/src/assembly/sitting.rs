@@ -28,7 +28,7 @@ use adjutant_core::work::Work;
 use adjutant_host::hooks::HookRunner;
 use adjutant_host::http::Hosts;
 use adjutant_host::sandbox::SelfTest;
-use adjutant_ports::{Agent, Clock, GrantStore, Heard, Operator, Tools};
+use adjutant_ports::{Agent, Clock, Heard, Operator, Tools};
 use adjutant_store::{FileJournal, GrantFile, Home, MemoryStore};
 use adjutant_tools::{NativeTools, Options, ProjectMemory, Shell};
 use jiff::Timestamp;
@@ -233,26 +233,13 @@ impl Equipped {
 
     /// Makes the event of the grants that the project keeps; `None` if there is none and never was.
     ///
-    /// `events` is what the journal of the run says so far: a grant that was given there and did not reach the file
-    /// is kept now. A file that can't be read grants nothing.
+    /// `events` is what the journal of the run says so far. A file that can't be read grants nothing.
     fn grants_loaded(&self, events: &[Event], tell: &dyn Fn(Remark)) -> Option<Body> {
-        let mut is_known = false;
-        for event in events {
-            match &event.body {
-                Body::Gate(GateEvent::GrantsLoaded { .. }) => is_known = true,
-                Body::Gate(GateEvent::PermissionGranted {
-                    scope_granted: Lasts::Persistent,
-                    grant: Some(grant),
-                    ..
-                }) => {
-                    is_known = true;
-                    if let Err(error) = self.grants.keep(grant) {
-                        tell(Remark::Warning(error));
-                    }
-                }
-                _ => {}
-            }
-        }
+        let is_known = events.iter().any(|event| match &event.body {
+            Body::Gate(GateEvent::GrantsLoaded { .. }) => true,
+            Body::Gate(GateEvent::PermissionGranted { scope_granted, .. }) => *scope_granted == Lasts::Persistent,
+            _ => false,
+        });
         let path = self.grants.path();
         let kept = self.grants.read().unwrap_or_else(|error| {
             let path = path.display();

@@ -180,14 +180,33 @@ pub enum GateEvent {
         /// The look's duration in milliseconds.
         duration_ms: u64,
     },
+    /// A grant is to be kept for later runs (intent).
+    GrantKeep {
+        /// The slot that its outcome will name; its number is that of the call that asked.
+        slot: Slot,
+        /// The grant.
+        grant_id: String,
+    },
+    /// A grant was kept for later runs, or could not be (outcome).
+    GrantKept {
+        /// The slot of the keeping.
+        slot: Slot,
+        /// Reason why the grant could not be kept, so that it holds for this run only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
 }
 
 impl GateEvent {
     /// Returns what the event is to the ledger.
     pub(super) fn role(&self) -> LedgerRole<'_> {
         match self {
-            Self::HookCall { slot, .. } | Self::TreeLook { slot, .. } => LedgerRole::Intent(slot),
-            Self::HookResult { slot, .. } | Self::TreeSeen { slot, .. } => LedgerRole::Outcome(slot),
+            Self::HookCall { slot, .. } | Self::TreeLook { slot, .. } | Self::GrantKeep { slot, .. } => {
+                LedgerRole::Intent(slot)
+            }
+            Self::HookResult { slot, .. } | Self::TreeSeen { slot, .. } | Self::GrantKept { slot, .. } => {
+                LedgerRole::Outcome(slot)
+            }
             Self::GrantsLoaded { .. } | Self::PermissionRevoked { .. } => LedgerRole::Fact,
             Self::AuthCheckFired { .. }
             | Self::AuthPrompt { .. }
@@ -360,6 +379,22 @@ pub(super) static TREE_SEEN: Spec = Spec {
         let outside = format!("outside=[{}]", cut(&line.texts("outside").join(","), SAID_UNITS_MAX));
         joined(&[&detail, &outside, &more, &line.word("error")])
     },
+};
+
+pub(super) static GRANT_KEEP: Spec = Spec {
+    label: "grant_keep",
+    weight: Weight::Detail,
+    tone: plain,
+    fields: &[any("slot"), any("grant_id")],
+    detail: |line| format!("{}  grant={}", line.word("slot"), line.word("grant_id")),
+};
+
+pub(super) static GRANT_KEPT: Spec = Spec {
+    label: "grant_kept",
+    weight: Weight::Detail,
+    tone: |fields| if fields.text("error").is_some() { Tone::Warn } else { Tone::Plain },
+    fields: &[any("slot"), any("error").content()],
+    detail: |line| joined(&[&line.word("slot"), &line.word("error")]),
 };
 
 /// Fields of a grant.

@@ -145,6 +145,8 @@ families! {
         HookResult => "hook_result" in gate::HOOK_RESULT,
         TreeLook => "tree_look" in gate::TREE_LOOK,
         TreeSeen => "tree_seen" in gate::TREE_SEEN,
+        GrantKeep => "grant_keep" in gate::GRANT_KEEP,
+        GrantKept => "grant_kept" in gate::GRANT_KEPT,
     }
     Budget(BudgetEvent) {
         BudgetWarn => "budget_warn" in budget::BUDGET_WARN,

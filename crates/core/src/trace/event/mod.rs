@@ -203,6 +203,7 @@ impl Body {
             Self::Gate(event) => matches!(
                 event,
                 GateEvent::HookCall { .. }
+                    | GateEvent::GrantKeep { .. }
                     | GateEvent::PermissionGranted { .. }
                     | GateEvent::PermissionGrantConsumed { .. }
                     | GateEvent::PermissionRevoked { .. }

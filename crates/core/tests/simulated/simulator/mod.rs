@@ -587,6 +587,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 };
                 Body::Gate(GateEvent::TreeSeen { slot, look: *look, outside: paths, more, error, duration_ms: 0 })
             }
+            Command::Keep(_) => Body::Gate(GateEvent::GrantKept { slot, error: None }),
             Command::Ask(question) => {
                 let typed = self.answer(key, question).expect("it was picked because there is an answer");
                 let reply =
@@ -781,7 +782,9 @@ fn aborted(key: &Key, command: &Command) -> Body {
             partial_output: String::new(),
         }),
         Command::Hook(_) => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
-        Command::Look { .. } => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None }),
+        Command::Look { .. } | Command::Keep(_) => {
+            Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None })
+        }
         Command::Ask(_) | Command::Wait { .. } => Body::Ask(AskEvent::Withdrawn { slot }),
     }
 }
