@@ -3,7 +3,7 @@
 //!
 //! Of several things at once the operator's messages come first, then outcomes, then timers. Nothing
 //! begins before its intent is in the journal, and an intent whose effect is more than a read is on the
-//! disk before it begins. A call is looked at, and what it may destroy is kept, while everything else goes on;
+//! disk before it begins. A call is looked at, and what it may destroy is kept, while everything else goes on and begins;
 //! then it is asked for anew whether it is still wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -297,11 +297,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.take_in_revocations()?;
-            match self.drive.step() {
+            match self.step() {
                 Step::Record(entry) => self.write(entry)?,
-                Step::Begin(Want { command: Command::Call { .. }, .. }) if self.preparing.is_some() => {
-                    self.next_happening(&mut keep_alive).await?;
-                }
                 Step::Begin(want) if self.standing == Standing::Still && is_work(&want.command) => self.go_on().await?,
                 Step::Begin(want) if is_work(&want.command) && self.is_elsewhere()? => {}
                 Step::Begin(want) => self.begin(want)?,
@@ -325,13 +322,29 @@ impl<'j, P: Procedure> Driver<'j, P> {
                     });
                 }
                 Step::Await => {
-                    // What was found out for a call that is not wanted now may be otherwise when it is wanted again.
-                    self.readied = None;
                     self.stand_still().await;
                     self.next_happening(&mut keep_alive).await?;
                 }
             }
         }
+    }
+
+    /// Returns the next step beside the calls that wait for another one to be prepared and begun.
+    fn step(&mut self) -> Step {
+        let step = self.drive.step_besides(|want| self.must_wait(want));
+        if step == Step::Await && self.readied.take().is_some() {
+            // It is not wanted any more. What was found out for it may be otherwise when it is wanted again.
+            return self.drive.step();
+        }
+        step
+    }
+
+    /// Returns true if a call can't begin before the one that is being prepared, or was: what it would do depends on
+    /// what that one does.
+    fn must_wait(&self, want: &Want) -> bool {
+        let Want { key, command: Command::Call { call, .. } } = want else { return false };
+        let is_other = |(ready, _): &(WantedCall, Readied)| ready.key != *key || ready.call != *call;
+        !self.reads(&call.name) && (self.preparing.is_some() || self.readied.as_ref().is_some_and(is_other))
     }
 
     /// Waits for the next thing that happens, and takes note of it.
@@ -501,7 +514,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             }
             Command::Call { call, network, limit_ms } => {
                 let wanted = WantedCall { key: key.clone(), call };
-                let readied = self.readied.take().filter(|(ready, _)| *ready == wanted).map(|(_, readied)| readied);
+                let readied = self.readied.take_if(|(ready, _)| *ready == wanted).map(|(_, readied)| readied);
                 let Some(Readied { call, mut prepared, rescued }) = readied.or_else(|| self.nothing_to_ready(&wanted))
                 else {
                     self.prepare(wanted);

@@ -90,22 +90,29 @@ impl<P: Procedure> Drive<P> {
         &self.run
     }
 
-    /// Returns the next step. After [`Step::Abort`], call [`Drive::aborted`] so that it is asked for only once.
+    /// Returns the next step where everything that is wanted may begin: [`Drive::step_besides`].
+    #[must_use]
+    pub fn step(&self) -> Step {
+        self.step_besides(|_| false)
+    }
+
+    /// Returns the next step, beside what `must_wait` holds back: it is wanted, and whoever has hands can't begin it yet.
+    /// It has no intent, so it counts as not begun, and everything else goes on. After [`Step::Abort`], call [`Drive::aborted`] so that it is asked for only once.
     ///
     /// **Invariant:** one thing is begun at a time, and the run is asked again after every event. Parts that work side
     /// by side all see room for one more turn and all want it; once one of them has begun, its reservation is a fact
     /// and the others want it no more. Budgets, approvals and questions that are asked once rest on this.
     #[must_use]
-    pub fn step(&self) -> Step {
+    pub fn step_besides(&self, must_wait: impl Fn(&Want) -> bool) -> Step {
         match self.run.next() {
             Next::Record(entry) => self.record(entry),
-            Next::Want(wants) => self.adjust(&wants),
+            Next::Want(wants) => self.adjust(&wants, must_wait),
             // Parts that wait for others would wait for ever.
             Next::Wait(_) if self.ledger.open().next().is_none() => Step::Broken(Breach::Stuck),
-            Next::Wait(_) => self.adjust(&[]),
+            Next::Wait(_) => self.adjust(&[], must_wait),
             Next::Done(outcome) => match self.ledger.open().next() {
                 None => Step::Finished(outcome),
-                Some(_) => self.adjust(&[]),
+                Some(_) => self.adjust(&[], must_wait),
             },
         }
     }
@@ -129,13 +136,14 @@ impl<P: Procedure> Drive<P> {
         open.map_or(Step::Await, |key| Step::Abort(key.clone()))
     }
 
-    /// Returns the step for the first difference between the wanted commands and those in flight.
-    fn adjust(&self, wants: &[Want]) -> Step {
+    /// Returns the step for the first difference between the wanted commands and those in flight, beside those that must
+    /// wait.
+    fn adjust(&self, wants: &[Want], must_wait: impl Fn(&Want) -> bool) -> Step {
         let unwanted = |key: &&Key| !self.aborting.contains(*key) && !wants.iter().any(|want| want.key == **key);
         if let Some(key) = self.ledger.open().map(|(key, _)| key).find(unwanted) {
             return Step::Abort(key.clone());
         }
-        match wants.iter().find(|want| self.ledger.get(&want.key).is_none()) {
+        match wants.iter().find(|want| self.ledger.get(&want.key).is_none() && !must_wait(want)) {
             Some(want) if self.ledger.knows(&want.key) => Step::Broken(Breach::KeyReused(want.key.clone())),
             Some(want) => Step::Begin(want.clone()),
             None => Step::Await,

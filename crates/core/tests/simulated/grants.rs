@@ -246,10 +246,26 @@ fn kept_grants_hold_until_they_are_over_or_revoked() {
     }
 }
 
+/// Decides a journal anew, and expects the same.
+#[track_caller]
+fn expect_no_drift(journal: &[Event]) {
+    let report = replay(journal, make(&Arc::new(setup()), &[]));
+    assert_eq!(report.drift, []);
+}
+
 #[test]
 fn a_run_with_grants_is_decided_the_same_again() {
     let script = [vec![ask("p", json!({"scope": "this_session"}))], vec![write("w", "a"), write("x", ".travis.yml")]];
     let ended = run(&world(&script, &[("permission", &["y"]), ("destructive", &["y"])]));
-    let report = replay(&ended.journal, make(&Arc::new(setup()), &[]));
-    assert_eq!(report.drift, []);
+    expect_no_drift(&ended.journal);
+}
+
+#[test]
+fn a_grant_for_later_runs_is_kept_once_and_journals_from_before_that_was_on_record_are_decided_the_same() {
+    let script = [vec![ask("p", json!({"scope": "persistent"})), write("w", "a")], vec![write("x", "b")]];
+    let ended = run(&world(&script, &[("permission", &["y"])]));
+    assert_eq!((of_kind(&ended, "grant_keep").len(), of_kind(&ended, "grant_kept").len()), (1, 1));
+    expect_no_drift(&ended.journal);
+    let is_old = |event: &&Event| !["grant_keep", "grant_kept"].contains(&kind(&event.body));
+    expect_no_drift(&ended.journal.iter().filter(is_old).cloned().collect::<Vec<_>>());
 }

@@ -118,6 +118,33 @@ fn a_rescue_that_takes_long_holds_nobody_up() {
     assert!(before.iter().any(|event| matches!(event.body, Body::Ask(AskEvent::Expired { .. }))));
 }
 
+/// Whoever comes after the first one in order begins turns, reads and questions while its call is prepared; another
+/// call that needs preparing waits for it.
+#[test]
+fn what_comes_after_a_call_that_is_being_prepared_begins_meanwhile() {
+    let setup = Arc::new(setup());
+    let slow = json!({"path": "w1", "content": "one", "rescue_ms": 60_000});
+    let mut scene = three(|number| vec![StagedTurn::calls("reading", vec![read(&format!("r{number}"))])]);
+    let writes = |args| talk(vec![StagedTurn::calls("writing", vec![call("w1", "write_file", args)])]);
+    scene.turns.insert("council/1".to_owned(), writes(slow));
+    scene.turns.insert("council/3".to_owned(), talk(vec![StagedTurn::calls("writing", vec![write("w3", "three")])]));
+    scene.rescued = ["write_file"].into();
+    let is_call = |event: &Event, part: &str| {
+        event.part.as_str() == part && matches!(event.body, Body::Call(CallEvent::ToolCall { .. }))
+    };
+    everywhere(&|| side_by_side(&setup, 3), &scene, &|report| {
+        assert_eq!((report.outcome, report.files.len()), (Some(Outcome::Completed), 2));
+    });
+    let whole = run(&|| side_by_side(&setup, 3), &scene, &RunFate::default());
+    let first = place(&whole, |event| is_call(event, "council/1"));
+    let end = place(&whole, |event| {
+        event.part.as_str() == "council/2" && matches!(event.body, Body::Part(PartEvent::PartEnd { .. }))
+    });
+    assert!(end < first, "the second session reads and ends while the call of the first is prepared");
+    assert!(first < place(&whole, |event| is_call(event, "council/3")), "calls that change something keep their order");
+    assert_eq!(whole.rescues.values().sum::<u64>(), 2, "nothing is kept twice");
+}
+
 #[test]
 fn a_run_that_is_stopped_while_a_rescue_is_made_makes_no_call() {
     let setup = Arc::new(setup());
