@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::trace::{Body, TurnEvent};
-use adjutant_core::words::{FailureKind, Key, Slot, What};
+use adjutant_core::words::{FailureKind, Key, Slot, Usage, What};
 use adjutant_ports::{Agent, AgentFailure, CancellationToken, Delta, Pending, Reply, Stop, TurnRequest};
 
 use crate::backdrop::{BackdropState, BegunTurn, Life};
+use crate::fate::PlantedFault;
 use crate::scene::{StagedTurn, staged_panic};
 
 /// How many pieces a slow turn arrives in.
@@ -33,7 +34,12 @@ impl StagedAgent {
     }
 
     fn reply(&self, text: String, calls: Vec<adjutant_core::words::tool::ToolCall>) -> Reply {
-        Reply::plain(text, calls, self.life.backdrop.scene.usage, Stop::EndTurn)
+        let backdrop = &self.life.backdrop;
+        let usage = match backdrop.fate.planted {
+            Some(PlantedFault::BillsTooMuch) => Some(Usage { output_tokens: Some(1_000_000_000), ..Usage::default() }),
+            _ => backdrop.scene.usage,
+        };
+        Reply::plain(text, calls, usage, Stop::EndTurn)
     }
 
     async fn take(&self, request: &TurnRequest, deltas: &(dyn Fn(Delta) + Send + Sync)) -> Result<Reply, AgentFailure> {
@@ -50,6 +56,9 @@ impl StagedAgent {
             self.next_turn(&state, &request.part)
         };
         life.step().await;
+        if life.backdrop.fate.planted == Some(PlantedFault::NeverAnswers) {
+            std::future::pending::<()>().await;
+        }
         match begun {
             StagedTurn::Panics => staged_panic(),
             StagedTurn::Says(text, calls) => {

@@ -5,11 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use adjutant_core::trace::{Body, CallEvent, Entry, Event, Line, wire};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, Line, TurnEvent, wire};
 use adjutant_core::words::Key;
 use adjutant_core::words::tool::whole_hash;
 use adjutant_ports::{AppendError, Durability, Holder, Journal};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::backdrop::{Life, OnRecord};
 use crate::fate::PlantedFault;
@@ -68,6 +68,18 @@ impl JournalDisk {
     }
 }
 
+/// Returns what a driver is told of an event that it appended.
+fn told(mut event: Event, planted: Option<PlantedFault>) -> Event {
+    match (&mut event.body, planted) {
+        (Body::Ask(AskEvent::Question { question, .. }), Some(PlantedFault::HidesDeadlines)) => {
+            question.deadline_ms = None;
+        }
+        (Body::Turn(TurnEvent::AgentReply { calls, .. }), Some(PlantedFault::HidesCalls)) => calls.clear(),
+        _ => {}
+    }
+    event
+}
+
 /// The journal as one driver holds it.
 pub(crate) struct DiskJournal {
     pub(crate) life: Arc<Life>,
@@ -100,10 +112,12 @@ impl Journal for DiskJournal {
             disk.appends += 1;
             self.life.backdrop.fate.failing_append == Some(disk.appends)
         };
-        if fails {
-            return Err(self.unwritable("the disk is full"));
-        }
         let planted = self.life.backdrop.fate.planted;
+        match (fails, planted) {
+            (true, Some(PlantedFault::HidesFailures)) => self.life.failure.cancel(),
+            (true, _) => return Err(self.unwritable("the disk is full")),
+            (false, _) => {}
+        }
         let event = {
             let disk = &mut self.life.backdrop.state().disk;
             let event = entry.at(disk.events.len() as u64, at);
@@ -113,7 +127,13 @@ impl Journal for DiskJournal {
                 return Ok(event);
             }
             let prev = disk.lines.last().map(|line| wire::line_hash(line.as_bytes()));
-            let line = wire::encode(&event, prev.as_deref());
+            let line = match planted {
+                Some(PlantedFault::WritesOtherwise) => wire::encode(
+                    &Event { at: event.at + SignedDuration::from_millis(1), ..event.clone() },
+                    prev.as_deref(),
+                ),
+                _ => wire::encode(&event, prev.as_deref()),
+            };
             disk.lines.push(line);
             disk.events.push(event.clone());
             if durability == Durability::Synced && planted != Some(PlantedFault::NothingIsSynced) {
@@ -127,7 +147,7 @@ impl Journal for DiskJournal {
             return Err(self.unwritable("the driver was killed"));
         }
         self.life.known.fetch_add(1, Ordering::Relaxed);
-        Ok(event)
+        Ok(told(event, planted))
     }
 
     fn keep_alive(&mut self, _: Timestamp) -> Result<(), AppendError> {

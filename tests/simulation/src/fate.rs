@@ -36,6 +36,24 @@ pub enum PlantedFault {
     LosesGrants,
     /// No driver is told what was revoked.
     HidesRevocations,
+    /// Whoever looks for the effects of a call that was interrupted finds none.
+    DeniesEffects,
+    /// The lines of the journal say another time than what was appended.
+    WritesOtherwise,
+    /// A driver is told that turns asked for no calls.
+    HidesCalls,
+    /// No agent ever answers.
+    NeverAnswers,
+    /// Every question is put twice.
+    PutsQuestionsTwice,
+    /// Drivers see no deadlines, and the mailbox takes what comes after one.
+    HidesDeadlines,
+    /// The provider counts more for each reply than any limit leaves.
+    BillsTooMuch,
+    /// A driver is not told that its append failed.
+    HidesFailures,
+    /// What is said to one part arrives as said to another.
+    LettersGoAstray,
     /// The driver knows none of the secrets.
     NothingIsMasked,
 }

@@ -37,6 +37,8 @@ pub enum Invariant {
     AskedOnce,
     /// An answer is used once, and for its own question.
     AnsweredOnce,
+    /// What the operator says is on record once, for the part that it is said to.
+    HeardOnce,
     /// No limit is overdrawn, by nobody and by no siblings together.
     LimitsHold,
     /// What is on record as kept for later runs is kept, and its intent was on the disk before.
@@ -100,6 +102,7 @@ where
     killed_calls_accounted(state)?;
     asked_once(state)?;
     answered_once(state)?;
+    heard_once(state, scene)?;
     limits_hold(make, state, scene)?;
     grants_kept(state)?;
     revoked_grants_unused(state)?;
@@ -210,6 +213,18 @@ fn answered_once(state: &BackdropState) -> Result<(), BrokenInvariant> {
         let post = state.mailbox.get(&key).and_then(|post| post.answer.as_ref());
         let has_come = post.is_some_and(|(arrives, _)| arrives.as_millisecond() <= event.at.as_millisecond());
         Invariant::AnsweredOnce.holds(has_come, || format!("{id} had not come at {}", event.at))?;
+    }
+    Ok(())
+}
+
+fn heard_once(state: &BackdropState, scene: &Scene) -> Result<(), BrokenInvariant> {
+    let mut heard = BTreeSet::new();
+    for event in &state.disk.events {
+        let Body::Ask(AskEvent::OperatorMessage { id, .. }) = &event.body else { continue };
+        let number = id.strip_prefix("message-").and_then(|number| number.parse::<usize>().ok());
+        let to = number.and_then(|number| scene.letters.get(number)).map(|letter| &letter.to);
+        Invariant::HeardOnce.holds(to == Some(&event.part), || format!("{id} for {to:?} arrives at {}", event.part))?;
+        Invariant::HeardOnce.holds(heard.insert(id), || format!("{id} a second time"))?;
     }
     Ok(())
 }

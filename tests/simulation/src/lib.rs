@@ -7,6 +7,7 @@
 //! Begin with [`simulate`]; what is checked is listed in `invariants.rs`. One file for each fake of a port.
 
 mod agent;
+mod crews;
 mod disk;
 mod fate;
 mod grants;
@@ -20,6 +21,7 @@ mod simulate;
 mod tools;
 
 pub use backdrop::{HadEffect, ShownQuestion};
+pub use crews::{crew, crew_setup, executing, planning, reviewing};
 pub use fate::{Death, PlantedFault, RunFate};
 pub use invariants::{BrokenInvariant, Invariant};
 pub use scene::{Presence, Scene, SceneMoment, StagedAnswer, StagedLetter, StagedTurn, call};

@@ -38,7 +38,8 @@ impl Backdrop {
         let deadline = put.zip(question.deadline_ms).map(|(put, length_ms)| put.at + milliseconds(length_ms));
         let is_in_time =
             |staged: &&StagedAnswer| deadline.is_none_or(|deadline| now + milliseconds(staged.after_ms) < deadline);
-        let answer = staged.filter(is_in_time).map(|staged| {
+        let takes_late = self.fate.planted == Some(PlantedFault::HidesDeadlines);
+        let answer = staged.filter(|staged| takes_late || is_in_time(staged)).map(|staged| {
             let read = reply::read(question.kind, &staged.typed);
             let reply::Reply { choice, text } = read.unwrap_or(reply::Reply { choice: Choice::Deny, text: None });
             let (by, whence) = ("operator".to_owned(), "terminal".to_owned());
@@ -68,7 +69,9 @@ impl Backdrop {
                 SceneMoment::AfterEvents(length) => (events.len() >= length).then_some(Duration::ZERO),
             };
             let by = Some("operator".to_owned());
-            let heard = Heard { message: letter.message.clone(), to: letter.to.clone(), id: Some(id.clone()), by };
+            let is_astray = self.fate.planted == Some(PlantedFault::LettersGoAstray);
+            let to = if is_astray { letter.to.child("astray") } else { letter.to.clone() };
+            let heard = Heard { message: letter.message.clone(), to, id: Some(id.clone()), by };
             (!is_on_record(&id)).then_some((heard, due))
         });
         open.collect()
@@ -106,7 +109,9 @@ impl Operator for StagedOperator {
             {
                 let mut state = backdrop.state();
                 let on_record = state.disk.intent(key);
-                state.shown.push(ShownQuestion { key: key.clone(), on_record, life: life.number });
+                let times = if backdrop.fate.planted == Some(PlantedFault::PutsQuestionsTwice) { 2 } else { 1 };
+                let shown = ShownQuestion { key: key.clone(), on_record, life: life.number };
+                state.shown.extend(std::iter::repeat_n(shown, times));
             }
             life.step().await;
             if backdrop.scene.panics_at == Some(question.kind) && life.number == 1 {

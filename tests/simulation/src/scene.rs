@@ -169,6 +169,13 @@ impl Scene {
         self.letters.push(StagedLetter { due, message, to: Part::root() });
         self
     }
+
+    /// Returns the scene with something that the operator says to one part.
+    #[must_use]
+    pub fn telling(mut self, due: SceneMoment, part: &str, message: Message) -> Self {
+        self.letters.push(StagedLetter { due, message, to: part.parse().expect("a part") });
+        self
+    }
 }
 
 /// Panics without a word on stderr, where hundreds of staged panics would bury a real one.

@@ -110,8 +110,10 @@ impl Tools for StagedTools {
             if !scene.rescued.contains(call.name.as_str()) {
                 return Ok(None);
             }
-            let length_ms = call.args["rescue_ms"].as_u64().unwrap_or(40);
-            tokio::time::sleep(Duration::from_millis(length_ms)).await;
+            match call.args["rescue_ms"].as_u64() {
+                Some(length_ms) => tokio::time::sleep(Duration::from_millis(length_ms)).await,
+                None => life.takes(&format!("rescuing {}", call.call_id), 40).await,
+            }
             life.step().await;
             panics_when(call, "rescue");
             if let Some(fault) = &scene.rescue_fault {
@@ -158,6 +160,9 @@ impl Tools for StagedTools {
     fn settle<'a>(&'a self, changes: &'a [FileChange]) -> Pending<'a, Settled> {
         Box::pin(async move {
             self.life.takes("settling", 5).await;
+            if self.life.backdrop.fate.planted == Some(PlantedFault::DeniesEffects) {
+                return Settled::NotMade;
+            }
             let state = self.life.backdrop.state();
             let are = |wanted: fn(&FileChange) -> &Option<String>| {
                 changes.iter().all(|change| state.files.get(&change.path) == wanted(change).as_ref())

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use adjutant_core::words::{Outcome, QuestionKind};
+use adjutant_core::session::Setup;
+use adjutant_core::words::{Budget, Message, Outcome, QuestionKind};
 use adjutant_simulation::{
-    Invariant, LifeEnd, PlantedFault, RunFate, Scene, StagedTurn, alone, setup, side_by_side, simulate,
+    Invariant, LifeEnd, PlantedFault, RunFate, Scene, SceneMoment, StagedTurn, alone, setup, side_by_side, simulate,
 };
 
 use super::{read, run, shell, talk, write};
@@ -68,16 +69,69 @@ fn each_check_catches_what_it_is_for() {
     let setup = Arc::new(setup());
     let secret = "correct-horse-battery-staple".to_owned();
     let work = vec![StagedTurn::calls("working", vec![write("w1", &secret), shell("s1")])];
-    let scene = Scene { secrets: vec![secret], ..Scene::of(talk(work)).answering(QuestionKind::Confirmation, &["go"]) };
+    let limits = Budget { max_nano_dollars: Some(1_000_000_000), ..Budget::default() };
+    let scene = Scene::of(talk(work)).answering(QuestionKind::Confirmation, &["go"]);
+    let scene = Scene { secrets: vec![secret], limits, ..scene };
+    let scene = scene.telling(SceneMoment::AfterMs(500), "session", Message::Steer("hurry".to_owned()));
+    let setup = Arc::new(Setup { budget: limits, ..(*setup).clone() });
+    run(&|| alone(&setup), &scene, &RunFate::default());
     for (fault, invariant) in [
         (PlantedFault::NothingIsSynced, Invariant::SyncedBeforeEffect),
         (PlantedFault::LosesIntents, Invariant::IntentBeforeEffect),
         (PlantedFault::AnswersAnotherQuestion, Invariant::AnsweredOnce),
         (PlantedFault::HasEffectsTwice, Invariant::ExecutedOnce),
         (PlantedFault::NothingIsMasked, Invariant::NoSecretOnRecord),
+        (PlantedFault::PutsQuestionsTwice, Invariant::AskedOnce),
+        (PlantedFault::BillsTooMuch, Invariant::LimitsHold),
+        (PlantedFault::LettersGoAstray, Invariant::HeardOnce),
+        (PlantedFault::WritesOtherwise, Invariant::ReadsBack),
+        (PlantedFault::NeverAnswers, Invariant::ComesToAnEnd),
     ] {
         let fate = RunFate { planted: Some(fault), ..RunFate::default() };
         let violation = simulate(&|| alone(&setup), &scene, &fate).map(|report| report.lives);
         assert_eq!(violation.map_err(|violation| violation.invariant), Err(invariant), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_deadline_that_nobody_keeps_is_caught() {
+    let setup = Arc::new(Setup { authorized: Vec::new(), answer_within_ms: Some(60_000), ..setup() });
+    let work = vec![StagedTurn::calls("working", vec![write("w1", "one")])];
+    let scene = Scene::of(talk(work)).answering(QuestionKind::Confirmation, &["go"]);
+    let scene = scene.answering_after(90_000, QuestionKind::Destructive, &["y"]);
+    run(&|| alone(&setup), &scene, &RunFate::default());
+    let fate = RunFate { planted: Some(PlantedFault::HidesDeadlines), ..RunFate::default() };
+    let broken = simulate(&|| alone(&setup), &scene, &fate).map(|report| report.lives);
+    assert_eq!(broken.map_err(|broken| broken.invariant), Err(Invariant::DeadlinesKept));
+}
+
+#[test]
+fn what_begins_after_an_append_that_failed_is_caught() {
+    let setup = Arc::new(setup());
+    let whole = run(&|| alone(&setup), &scene(), &RunFate::default());
+    let last_begun = super::place(&whole, |event| event.body.outcome().is_some());
+    for failing in 1..=last_begun as u64 {
+        let fate = RunFate { failing_append: Some(failing), ..RunFate::default() };
+        run(&|| alone(&setup), &scene(), &fate);
+        let fate = RunFate { planted: Some(PlantedFault::HidesFailures), ..fate };
+        let broken = simulate(&|| alone(&setup), &scene(), &fate).map(|report| report.lives);
+        assert_eq!(broken.map_err(|broken| broken.invariant), Err(Invariant::NothingAfterFailure), "{failing}");
+    }
+}
+
+/// Faults that show when a driver dies at the wrong moment only.
+#[test]
+fn what_a_kill_brings_to_light_is_caught() {
+    let setup = Arc::new(setup());
+    let whole = run(&|| alone(&setup), &scene(), &RunFate::default());
+    for (fault, invariant) in [
+        (PlantedFault::DeniesEffects, Invariant::KilledCallsAccounted),
+        (PlantedFault::HidesCalls, Invariant::FoldsTheSame),
+    ] {
+        let is_caught = |tick: u64| {
+            let fate = RunFate { planted: Some(fault), ..RunFate::killed_at([tick, tick + 3]) };
+            simulate(&|| alone(&setup), &scene(), &fate).is_err_and(|broken| broken.invariant == invariant)
+        };
+        assert!((1..=whole.ticks).any(is_caught), "{fault:?}");
     }
 }

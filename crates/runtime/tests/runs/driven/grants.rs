@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{asked, count, everywhere, place, run, talk, write};
 
-fn grant(grant_id: &str) -> Grant {
+pub(super) fn grant(grant_id: &str) -> Grant {
     Grant {
         grant_id: grant_id.to_owned(),
         action: "write".to_owned(),

@@ -1,8 +1,11 @@
-//! The driver in a simulated world: killed anywhere, with a disk that fails, with siblings, beside another driver.
+//! The driver in a simulated world: killed anywhere, with a disk that fails, with siblings, as a crew, with an operator who
+//! interferes, beside another driver.
 
+mod crews;
 mod faults;
 mod grants;
 mod kills;
+mod letters;
 mod panics;
 mod siblings;
 
@@ -55,7 +58,7 @@ where
         let mut fates = vec![RunFate::killed_at([first])];
         match first % 4 {
             1 => fates.push(RunFate { death: Death::Machine, ..RunFate::killed_at([first]) }),
-            3 => fates.push(RunFate::killed_at([first, first + 4])),
+            3 => fates.push(RunFate::killed_at([first, first + 1 + first / 4 % 9])),
             _ => {}
         }
         for fate in fates {
