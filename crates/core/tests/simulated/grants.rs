@@ -266,6 +266,6 @@ fn a_grant_for_later_runs_is_kept_once_and_journals_from_before_that_was_on_reco
     let ended = run(&world(&script, &[("permission", &["y"])]));
     assert_eq!((of_kind(&ended, "grant_keep").len(), of_kind(&ended, "grant_kept").len()), (1, 1));
     expect_no_drift(&ended.journal);
-    let is_old = |event: &&Event| !["grant_keep", "grant_kept"].contains(&kind(&event.body));
+    let is_old = |event: &&Event| !["grant_keep", "grant_kept"].contains(&kind(&event.body).as_str());
     expect_no_drift(&ended.journal.iter().filter(is_old).cloned().collect::<Vec<_>>());
 }
