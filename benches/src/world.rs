@@ -17,8 +17,8 @@ use adjutant_core::trace::{AgentOptions, Body, Entry, Event, RunEvent, RunOption
 use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_core::words::{Choice, Key, Mode, Outcome, Part, Question, QuestionKind};
 use adjutant_ports::{
-    Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
-    Pending, Prepared, Progress, Settled, Tools,
+    Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal,
+    NoOtherWorkspaces, Operator, Pending, Prepared, Progress, Settled, Tools,
 };
 use adjutant_runtime::{Driver, Ended, Masks, Ports, Results, session_setup};
 use adjutant_store::disk::{Disk, FileStatus};
@@ -206,6 +206,7 @@ pub fn ports(agent: Arc<dyn Agent>) -> Ports {
     Ports {
         agents: vec![agent],
         tools: Arc::new(Still),
+        workspaces: Arc::new(NoOtherWorkspaces),
         operator: Arc::new(Agreeing),
         clock: Arc::new(BenchClock),
         grants: Arc::new(Nothing),

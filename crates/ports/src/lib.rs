@@ -10,6 +10,7 @@ mod journal;
 mod memory;
 mod operator;
 mod tools;
+mod workspaces;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,6 +25,7 @@ pub use memory::{Memory, NotWritten, Written};
 pub use operator::{Answered, Clock, Heard, Operator, Progress};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{Prepared, RescueName, Rescued, Settled, Tools};
+pub use workspaces::{NoOtherWorkspaces, Workspaces};
 
 /// A future that a port returns: boxed, so that ports can be trait objects.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

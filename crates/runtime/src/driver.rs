@@ -21,11 +21,12 @@ use adjutant_core::session::transcript::Transcript;
 use adjutant_core::trace::{
     AskEvent, Body, CallEvent, Entry, Event, GateEvent, HostEvent, PartEvent, RunEvent, TurnEvent, offered_on_record,
 };
+use adjutant_core::words::id::WorkspaceId;
 use adjutant_core::words::tool::{FileChange, OfferedTools, ToolCall, ToolEffect, ToolSpecs};
 use adjutant_core::words::{InterruptedEffect, Key, Outcome, Part, PhaseName, Question};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
-    Prepared, Progress, Settled, Tools,
+    Prepared, Progress, Settled, Tools, Workspaces,
 };
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
@@ -47,8 +48,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 pub struct Ports {
     /// Take the turns: the run's own agent, then those to fall back on, in the order of its options.
     pub agents: Vec<Arc<dyn Agent>>,
-    /// Carries out the calls.
+    /// Carries out the calls in the run's own workspace.
     pub tools: Arc<dyn Tools>,
+    /// Has the tools of other workspaces.
+    pub workspaces: Arc<dyn Workspaces>,
     /// Asks the guard hooks.
     pub hooks: Arc<dyn Hooks>,
     /// Answers the questions.
@@ -112,6 +115,7 @@ enum Standing {
 struct WantedCall {
     key: Key,
     call: Arc<ToolCall>,
+    workspace: Option<WorkspaceId>,
 }
 
 /// The form in which results of tools are sent to an agent.
@@ -154,6 +158,9 @@ pub enum DriveError {
     /// A procedure broke the rules: a bug of ours.
     #[error("internal error: {0}")]
     Broken(#[from] Breach),
+    /// A part works in a workspace that isn't there.
+    #[error("there is no workspace `{0}` any more; make it again, or stop the run with `adjutant stop`")]
+    NoSuchWorkspace(WorkspaceId),
     /// A procedure asks for an agent that the run doesn't have: a bug of ours.
     #[error("internal error: the run asks for its agent {number}, and has {agents}")]
     NoSuchAgent {
@@ -242,9 +249,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let (specs, offered) = (self.specs.clone(), self.offered_before.clone());
         let says_so =
             |specs: &ToolSpecs, name: &str| specs.iter().any(|tool| tool.name == name && tool.effect.is_repeatable());
-        // What the call did was done by the version that offered it.
-        let is_repeatable =
-            |name: &str| says_so(&specs, name) && offered.as_ref().is_none_or(|offered| says_so(offered, name));
+        let workspaces = self.ports.workspaces.clone();
+        let is_repeatable = |workspace: Option<&WorkspaceId>, name: &str| match workspace {
+            // What the call did was done by the version that offered it.
+            None => says_so(&specs, name) && offered.as_ref().is_none_or(|offered| says_so(offered, name)),
+            Some(workspace) => workspaces.tools(workspace).is_some_and(|tools| says_so(&tools.specs(), name)),
+        };
         let mut waiting = Vec::new();
         for (key, orphan) in self.drive.orphans(is_repeatable) {
             let slot = key.slot;
@@ -256,10 +266,14 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 Orphan::Repeatable => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None }),
                 Orphan::Unknown => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
                 // A masked path is another one than that which may have been written.
-                Orphan::Settle(changes) if changes.iter().any(|change| secrets::is_masked(&change.path)) => {
+                Orphan::Settle { changes, .. } if changes.iter().any(|change| secrets::is_masked(&change.path)) => {
                     Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown })
                 }
-                Orphan::Settle(changes) => self.settle(&key, changes).await?,
+                // Nobody can look into a workspace that is gone.
+                Orphan::Settle { changes, workspace } => match self.tools_in(workspace.as_ref()) {
+                    Ok(tools) => self.settle(&key, changes, tools).await?,
+                    Err(_) => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
+                },
             };
             self.append(Entry { part: key.part, body })?;
         }
@@ -268,9 +282,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     /// Looks whether an interrupted call was made, in a task of its own.
-    async fn settle(&mut self, key: &Key, changes: Vec<FileChange>) -> Result<Body, DriveError> {
-        let slot = key.slot;
-        let (tools, looked_for) = (self.ports.tools.clone(), changes.clone());
+    async fn settle(&mut self, key: &Key, changes: Vec<FileChange>, tools: Arc<dyn Tools>) -> Result<Body, DriveError> {
+        let (slot, looked_for) = (key.slot, changes.clone());
         let mut looking = JoinSet::new();
         looking.spawn(async move { tools.settle(&looked_for).await });
         let settled = match looking.join_next().await.expect("one was spawned") {
@@ -342,9 +355,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
     /// Returns true if a call can't begin before the one that is being prepared, or was: what it would do depends on
     /// what that one does.
     fn must_wait(&self, want: &Want) -> bool {
-        let Want { key, command: Command::Call { call, .. } } = want else { return false };
+        let Want { key, command: Command::Call { call, workspace, .. } } = want else { return false };
         let is_other = |(ready, _): &(WantedCall, Readied)| ready.key != *key || ready.call != *call;
-        !self.reads(&call.name) && (self.preparing.is_some() || self.readied.as_ref().is_some_and(is_other))
+        !self.reads(workspace.as_ref(), &call.name)
+            && (self.preparing.is_some() || self.readied.as_ref().is_some_and(is_other))
     }
 
     /// Waits for the next thing that happens, and takes note of it.
@@ -457,7 +471,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     fn durability(&self, body: &Body) -> Durability {
-        if body.must_be_synced(|tool| self.reads(tool)) { Durability::Synced } else { Durability::Written }
+        let workspace = match body {
+            Body::Call(CallEvent::ToolCall { workspace, .. }) => workspace.as_ref(),
+            _ => None,
+        };
+        if body.must_be_synced(|tool| self.reads(workspace, tool)) { Durability::Synced } else { Durability::Written }
     }
 
     fn fold(&mut self, event: Event) {
@@ -491,7 +509,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let Want { key, command } = want;
         let cancel = CancellationToken::new();
         match command {
-            Command::Turn { tools, may_call, agent, output_max, limit_ms, .. } => {
+            Command::Turn { tools, may_call, agent, output_max, limit_ms, workspace, .. } => {
+                let hands = self.tools_in(workspace.as_ref())?;
                 let agent = self.agent(agent)?;
                 let asked = Asked { tools, may_call, output_max, turns_before: self.turns };
                 let transcript = self.transcripts.get(&key.part);
@@ -503,21 +522,21 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 }
                 self.write(intent)?;
                 let is_call = |begun: &Begun| matches!(begun, Begun::Call { .. });
-                if !self.drive.ledger().open().any(|(_, open)| is_call(&open.begun)) {
+                if workspace.is_none() && !self.drive.ledger().open().any(|(_, open)| is_call(&open.begun)) {
                     self.checked_out = Some(self.ports.tools.checked_out());
                 }
                 let operator = self.ports.operator.clone();
-                let tools = self.ports.tools.clone();
-                let parties = flight::TurnParties { agent, operator, tools, masks: self.masks.clone() };
+                let parties = flight::TurnParties { agent, operator, tools: hands, masks: self.masks.clone() };
                 let task = flight::turn(key.clone(), (request, limit_ms), parties, cancel.clone());
                 self.flight.spawn(&key, Flown::Turn, task);
             }
-            Command::Call { call, network, limit_ms } => {
-                let wanted = WantedCall { key: key.clone(), call };
+            Command::Call { call, workspace, network, limit_ms } => {
+                let hands = self.tools_in(workspace.as_ref())?;
+                let wanted = WantedCall { key: key.clone(), call, workspace };
                 let readied = self.readied.take_if(|(ready, _)| *ready == wanted).map(|(_, readied)| readied);
                 let Some(Readied { call, mut prepared, rescued }) = readied.or_else(|| self.nothing_to_ready(&wanted))
                 else {
-                    self.prepare(wanted);
+                    self.prepare(wanted, hands);
                     return Ok(());
                 };
                 prepared.network = network;
@@ -530,7 +549,9 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 }
                 self.write(intent)?;
                 match rescued {
-                    Ok(rescued) => self.start_call(&key, call, (prepared, rescued.is_some(), limit_ms), &cancel),
+                    Ok(rescued) => {
+                        self.start_call(&key, call, (prepared, rescued.is_some(), limit_ms), (hands, &cancel))
+                    }
                     Err(why) => self.hold_back(&key, call, &why),
                 }
             }
@@ -540,10 +561,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let task = flight::hook(key.clone(), call, hooks, self.masks.clone(), cancel.clone());
                 self.flight.spawn(&key, Flown::Hook, task);
             }
-            Command::Look { look, custody } => {
+            Command::Look { look, custody, workspace } => {
+                let hands = self.tools_in(workspace.as_ref())?;
                 self.write(intent)?;
                 let run = self.run_id.clone().unwrap_or_default();
-                let task = flight::look(key.clone(), run, look, custody, self.ports.tools.clone());
+                let task = flight::look(key.clone(), run, look, custody, hands);
                 self.flight.spawn(&key, Flown::Look(look), task);
             }
             Command::Keep(grant) => {
@@ -566,11 +588,24 @@ impl<'j, P: Procedure> Driver<'j, P> {
     /// Returns the call as it is, if its tool merely reads: it changes nothing, so nothing is to be kept.
     fn nothing_to_ready(&self, wanted: &WantedCall) -> Option<Readied> {
         let call = self.as_it_was(&wanted.key, &wanted.call);
-        self.reads(&wanted.call.name).then(|| Readied { call, prepared: Prepared::default(), rescued: Ok(None) })
+        let reads = self.reads(wanted.workspace.as_ref(), &wanted.call.name);
+        reads.then(|| Readied { call, prepared: Prepared::default(), rescued: Ok(None) })
     }
 
-    fn reads(&self, tool: &str) -> bool {
-        self.specs.iter().any(|known| known.name == tool && known.effect == ToolEffect::Reads)
+    fn reads(&self, workspace: Option<&WorkspaceId>, tool: &str) -> bool {
+        let reads =
+            |specs: &ToolSpecs| specs.iter().any(|known| known.name == tool && known.effect == ToolEffect::Reads);
+        match workspace {
+            None => reads(&self.specs),
+            Some(workspace) => self.ports.workspaces.tools(workspace).is_some_and(|tools| reads(&tools.specs())),
+        }
+    }
+
+    /// Returns the tools of a workspace; without a name, of the run's own.
+    fn tools_in(&self, workspace: Option<&WorkspaceId>) -> Result<Arc<dyn Tools>, DriveError> {
+        let Some(workspace) = workspace else { return Ok(self.ports.tools.clone()) };
+        let missing = || DriveError::NoSuchWorkspace(workspace.clone());
+        self.ports.workspaces.tools(workspace).ok_or_else(missing)
     }
 
     /// Returns the agent at a place in the run's options.
@@ -582,10 +617,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     /// Looks at a call and keeps what it may destroy, before anything of it is on record.
-    fn prepare(&mut self, wanted: WantedCall) {
-        let WantedCall { key, call } = &wanted;
+    fn prepare(&mut self, wanted: WantedCall, tools: Arc<dyn Tools>) {
+        let WantedCall { key, call, .. } = &wanted;
         let call = self.as_it_was(key, call);
-        let task = flight::ready(key.clone(), call, self.run_id.clone(), self.ports.tools.clone());
+        let task = flight::ready(key.clone(), call, self.run_id.clone(), tools);
         self.flight.spawn(key, Flown::Preparation, task);
         self.preparing = Some(wanted);
     }
@@ -595,14 +630,14 @@ impl<'j, P: Procedure> Driver<'j, P> {
         key: &Key,
         call: Option<ToolCall>,
         (prepared, is_rescued, limit_ms): (Prepared, bool, Option<u64>),
-        cancel: &CancellationToken,
+        (tools, cancel): (Arc<dyn Tools>, &CancellationToken),
     ) {
         let key = key.clone();
         let rescue = self.run_id.clone().filter(|_| is_rescued).map(|run| (run, rescue::name(&key)));
         match call {
             Some(call) => {
-                let (ports, masks) = (self.ports.clone(), self.masks.clone());
-                let task = flight::call(key.clone(), call, (prepared, rescue, limit_ms), ports, masks, cancel.clone());
+                let masks = self.masks.clone();
+                let task = flight::call(key.clone(), call, (prepared, rescue, limit_ms), tools, masks, cancel.clone());
                 self.flight.spawn(&key, Flown::Call, task);
             }
             None => self.land_at_once(&key, Landed::Masked),

@@ -18,7 +18,6 @@ use adjutant_ports::{
 };
 use tokio::time::Instant;
 
-use crate::driver::Ports;
 use crate::in_flight::Flown;
 use crate::masking::Masks;
 use crate::rescue;
@@ -181,15 +180,15 @@ pub(crate) async fn call(
     key: Key,
     call: ToolCall,
     (prepared, rescue, limit_ms): (Prepared, Option<(String, String)>, Option<u64>),
-    ports: Ports,
+    tools: Arc<dyn Tools>,
     masks: Arc<Masks>,
     cancel: CancellationToken,
 ) -> Landing {
     let began = Instant::now();
-    let made = ports.tools.call(&call, &prepared, cancel.clone());
+    let made = tools.call(&call, &prepared, cancel.clone());
     let (mut output, is_late) = until_limit(limit_ms, &cancel, made).await;
     if let Some((run, name)) = rescue {
-        ports.tools.call_ended(RescueName { run: &run, call: &name }).await;
+        tools.call_ended(RescueName { run: &run, call: &name }).await;
     }
     let masked = masks.mask_output(&output);
     if let Some(seen) = output.meta.seen.as_mut().filter(|_| masked != output.content) {

@@ -167,6 +167,7 @@ mod tests {
             auth_decision: "allow".to_owned(),
             changes,
             network: false,
+            workspace: None,
         }))
     }
 

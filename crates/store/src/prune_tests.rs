@@ -56,6 +56,7 @@ impl PruneFixture {
                 auth_decision: "allow".into(),
                 changes: Vec::new(),
                 network: false,
+                workspace: None,
             }));
             bodies.push(Body::Call(CallEvent::ToolResult {
                 slot,

@@ -25,5 +25,5 @@ pub use crews::{crew, crew_setup, executing, planning, reviewing};
 pub use fate::{Death, PlantedFault, RunFate};
 pub use invariants::{BrokenInvariant, Invariant};
 pub use scene::{Presence, Scene, SceneMoment, StagedAnswer, StagedLetter, StagedTurn, call};
-pub use sessions::{PRICES, SidePanel, alone, beginning, setup, side_by_side, tool};
+pub use sessions::{PRICES, SidePanel, alone, beginning, in_workspaces, setup, side_by_side, tool};
 pub use simulate::{LifeEnd, SceneReport, simulate};

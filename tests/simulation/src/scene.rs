@@ -27,6 +27,8 @@ pub struct Scene {
     pub revoked: Vec<(SceneMoment, String)>,
     /// The files of the workdir.
     pub files: BTreeMap<String, String>,
+    /// The workspaces that there are besides the run's own: folders among the files.
+    pub workspaces: BTreeSet<&'static str>,
     /// The number of agents that the run has.
     pub agents: u32,
     /// The usage that the provider counts for each reply.
@@ -127,6 +129,7 @@ impl Default for Scene {
             revoked: Vec::new(),
             presence: Presence::Attended,
             files: BTreeMap::new(),
+            workspaces: BTreeSet::new(),
             agents: 1,
             usage: None,
             rescued: BTreeSet::new(),

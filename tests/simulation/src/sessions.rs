@@ -12,9 +12,10 @@ use adjutant_core::session::{AgentLimits, PATIENCE_ALONE_MS, Session, Setup, Tas
 use adjutant_core::trace::{
     AgentOptions, Body, Entry, Event, PartEvent, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions,
 };
+use adjutant_core::words::id::WorkspaceId;
 use adjutant_core::words::price::Prices;
 use adjutant_core::words::tool::{ToolEffect, ToolSpec, ToolSpecs};
-use adjutant_core::words::{Budget, Category, Mode, Outcome, Part};
+use adjutant_core::words::{Budget, Category, Mode, Outcome, Part, PartKind};
 
 /// The prices of a simulated run, in nano-dollars a token.
 pub const PRICES: Prices = Prices { input: Some(100), cache_read: None, cache_write: None, output: Some(50) };
@@ -116,6 +117,8 @@ pub struct SidePanel {
     is_started: bool,
     ended: Option<Outcome>,
     sessions: Children<Session>,
+    /// The sessions that are still to be given their workspaces.
+    in_workspaces: Vec<(Part, WorkspaceId)>,
 }
 
 impl Procedure for SidePanel {
@@ -127,6 +130,9 @@ impl Procedure for SidePanel {
             Body::Part(PartEvent::PartEnd { outcome }) if event.part == self.part => self.ended = Some(*outcome),
             _ => {}
         }
+        if let Body::Part(PartEvent::PartStart { .. }) = &event.body {
+            self.in_workspaces.retain(|(part, _)| *part != event.part);
+        }
         self.sessions.apply(event);
     }
 
@@ -134,25 +140,45 @@ impl Procedure for SidePanel {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         match self.ended {
             Some(outcome) => Next::Done(outcome),
-            None if !self.is_started => record(Body::Part(PartEvent::PartStart {
-                kind: adjutant_core::words::PartKind::Council,
-                contract: None,
-                agent: 0,
-            })),
+            None if !self.is_started => record(part_start(PartKind::Council, None)),
+            None if !self.in_workspaces.is_empty() => {
+                let (part, workspace) = self.in_workspaces[0].clone();
+                Next::Record(Entry { part, body: part_start(PartKind::Session, Some(workspace)) })
+            }
             None if self.sessions.is_empty() => record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             None => self.sessions.next(facts),
         }
     }
 }
 
-/// Returns a run of so many sessions in the parts `council/1`, `council/2` and so on.
+fn part_start(kind: PartKind, workspace: Option<WorkspaceId>) -> Body {
+    Body::Part(PartEvent::PartStart { kind, contract: None, agent: 0, workspace })
+}
+
+/// Returns a run of sessions side by side, each in the workspace of this name.
 #[must_use]
-pub fn side_by_side(setup: &Arc<Setup>, sessions: u32) -> Run<SidePanel> {
+pub fn in_workspaces(setup: &Arc<Setup>, names: &[&str]) -> Run<SidePanel> {
     let part = Part::root().child("council");
+    let mut panel = panel(setup, &part, names.len());
+    let parts: Vec<Part> = panel.sessions.iter().map(|(part, _)| part.clone()).collect();
+    let workspaces = names.iter().map(|name| name.parse().expect("a name"));
+    panel.in_workspaces = parts.into_iter().zip(workspaces).collect();
+    Run::new(panel, part)
+}
+
+fn panel(setup: &Arc<Setup>, part: &Part, sessions: usize) -> SidePanel {
     let mut children = Children::default();
     for number in 1..=sessions {
         let part = part.child(&number.to_string());
         children.call_in(part.clone(), Session::new(setup.clone(), part));
     }
-    Run::new(SidePanel { part: part.clone(), is_started: false, ended: None, sessions: children }, part)
+    let in_workspaces = Vec::new();
+    SidePanel { part: part.clone(), is_started: false, ended: None, sessions: children, in_workspaces }
+}
+
+/// Returns a run of so many sessions in the parts `council/1`, `council/2` and so on.
+#[must_use]
+pub fn side_by_side(setup: &Arc<Setup>, sessions: u32) -> Run<SidePanel> {
+    let part = Part::root().child("council");
+    Run::new(panel(setup, &part, sessions as usize), part)
 }

@@ -25,7 +25,7 @@ use crate::invariants::{self, BrokenInvariant, Invariant};
 use crate::operator::StagedOperator;
 use crate::scene::Scene;
 use crate::sessions;
-use crate::tools::StagedTools;
+use crate::tools::{StagedTools, StagedWorkspaces};
 
 /// The longest life of a driver, in virtual time: beyond it something waits that nobody will end.
 const LIFE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -197,7 +197,8 @@ fn ports(life: &Arc<Life>) -> Ports {
     let agent = |place| Arc::new(StagedAgent { life: life.clone(), model: format!("model-{place}") }) as Arc<dyn Agent>;
     Ports {
         agents: (0..life.backdrop.scene.agents).map(agent).collect(),
-        tools: Arc::new(StagedTools { life: life.clone(), specs: sessions::tools() }),
+        tools: Arc::new(StagedTools { life: life.clone(), specs: sessions::tools(), folder: None }),
+        workspaces: Arc::new(StagedWorkspaces(life.clone())),
         hooks: Arc::new(StagedHooks(life.clone())),
         operator: Arc::new(StagedOperator(life.clone())),
         clock: Arc::new(VirtualClock(life.backdrop.clone())),

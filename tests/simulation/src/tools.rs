@@ -7,19 +7,39 @@ use std::time::Duration;
 use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::trace::{Body, CallEvent, Event};
 use adjutant_core::words::Look;
+use adjutant_core::words::id::WorkspaceId;
 use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
-use adjutant_ports::{CancellationToken, Pending, Prepared, RescueName, Rescued, Settled, Tools};
+use adjutant_ports::{CancellationToken, Pending, Prepared, RescueName, Rescued, Settled, Tools, Workspaces};
 
 use crate::backdrop::{HadEffect, Life};
 use crate::fate::PlantedFault;
 use crate::scene::staged_panic;
+use crate::sessions::tools;
 
 pub(crate) struct StagedTools {
     pub(crate) life: Arc<Life>,
     pub(crate) specs: ToolSpecs,
+    /// The folder of the workspace; `None` for the run's own.
+    pub(crate) folder: Option<WorkspaceId>,
+}
+
+/// The workspaces of a scene: a folder for each, in the same files.
+pub(crate) struct StagedWorkspaces(pub(crate) Arc<Life>);
+
+impl Workspaces for StagedWorkspaces {
+    fn tools(&self, workspace: &WorkspaceId) -> Option<Arc<dyn Tools>> {
+        let is_there = self.0.backdrop.scene.workspaces.contains(workspace.as_str());
+        let folder = Some(workspace.clone());
+        is_there.then(|| Arc::new(StagedTools { life: self.0.clone(), specs: tools(), folder }) as Arc<dyn Tools>)
+    }
 }
 
 impl StagedTools {
+    /// Returns the place of a path of the workspace among all files.
+    fn place(&self, path: &str) -> String {
+        self.folder.as_ref().map_or_else(|| path.to_owned(), |folder| format!("{folder}/{path}"))
+    }
+
     async fn carry_out(&self, call: &ToolCall, prepared: &Prepared) -> ToolOutput {
         let life = &self.life;
         life.lives().await;
@@ -41,7 +61,8 @@ impl StagedTools {
         life.lives().await;
         let content = {
             let mut state = life.backdrop.state();
-            let is_as_it_was = |change: &FileChange| state.files.get(&change.path) == change.before.as_ref();
+            let is_as_it_was =
+                |change: &FileChange| state.files.get(&self.place(&change.path)) == change.before.as_ref();
             if !prepared.changes.iter().all(is_as_it_was) {
                 return ToolOutput::failed("CHANGED_MEANWHILE", "somebody else changed the file");
             }
@@ -53,7 +74,7 @@ impl StagedTools {
             match call.name.as_str() {
                 "write_file" => {
                     let (path, content) = path_and_content(call);
-                    state.files.insert(path.clone(), content);
+                    state.files.insert(self.place(&path), content);
                     format!("wrote {path}")
                 }
                 "read_file" => format!("{:?}", state.files),
@@ -94,7 +115,7 @@ impl Tools for StagedTools {
             self.life.takes(&format!("preparing {}", call.call_id), 10).await;
             panics_when(call, "preparing");
             let (path, content) = path_and_content(call);
-            let before = self.life.backdrop.state().files.get(&path).cloned();
+            let before = self.life.backdrop.state().files.get(&self.place(&path)).cloned();
             Prepared { changes: vec![FileChange { path, before, after: Some(content) }], ..Prepared::default() }
         })
     }
@@ -165,7 +186,7 @@ impl Tools for StagedTools {
             }
             let state = self.life.backdrop.state();
             let are = |wanted: fn(&FileChange) -> &Option<String>| {
-                changes.iter().all(|change| state.files.get(&change.path) == wanted(change).as_ref())
+                changes.iter().all(|change| state.files.get(&self.place(&change.path)) == wanted(change).as_ref())
             };
             match (are(|change| &change.after), are(|change| &change.before)) {
                 (true, _) => Settled::Made,

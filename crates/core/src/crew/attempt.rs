@@ -276,6 +276,7 @@ mod tests {
             auth_decision: "allow".to_owned(),
             changes: changes.iter().map(change).collect(),
             network: false,
+            workspace: None,
         })
     }
 

@@ -217,7 +217,12 @@ impl Procedure for Crew {
 
     fn next(&self, facts: &RunFacts) -> Next {
         if !self.state.started {
-            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Crew, contract: None, agent: 0 }));
+            return self.record(Body::Part(PartEvent::PartStart {
+                kind: PartKind::Crew,
+                contract: None,
+                agent: 0,
+                workspace: None,
+            }));
         }
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);

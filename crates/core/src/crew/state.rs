@@ -274,7 +274,7 @@ impl CrewProgress {
             _ => None,
         };
         let agent = session.agents.first().map_or(0, |agent| agent.place);
-        let body = Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract, agent });
+        let body = Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract, agent, workspace: None });
         Some(Entry { part: part.child(&segment), body })
     }
 

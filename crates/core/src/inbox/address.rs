@@ -73,10 +73,17 @@ mod tests {
 
     #[test]
     fn a_part_is_found_by_its_segments_while_it_is_at_work() {
-        let began =
-            |part| event(part, Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0 }));
+        let began = |part| {
+            event(
+                part,
+                Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0, workspace: None }),
+            )
+        };
         let mut events = vec![
-            event("crew", Body::Part(PartEvent::PartStart { kind: PartKind::Crew, contract: None, agent: 0 })),
+            event(
+                "crew",
+                Body::Part(PartEvent::PartStart { kind: PartKind::Crew, contract: None, agent: 0, workspace: None }),
+            ),
             began("crew/intake"),
             event("crew/intake", Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             began("crew/subtask/1.1/executor"),

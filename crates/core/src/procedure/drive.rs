@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use super::run::Run;
 use super::{Begun, Breach, Command, Ledger, Next, Procedure, Want};
 use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, TurnEvent};
+use crate::words::id::WorkspaceId;
 use crate::words::tool::FileChange;
 use crate::words::{Key, Outcome, Part};
 
@@ -44,7 +45,12 @@ pub enum Orphan {
     /// It waits on: a question, a timer.
     Reattach,
     /// Looking at the files says whether it happened.
-    Settle(Vec<FileChange>),
+    Settle {
+        /// The changes that it would have made.
+        changes: Vec<FileChange>,
+        /// The workspace in which it was made; `None` for the run's own.
+        workspace: Option<WorkspaceId>,
+    },
     /// It may be tried again: a turn, a look at the tree, keeping a grant, a call that merely reads.
     Repeatable,
     /// Its effect is unknown.
@@ -152,12 +158,14 @@ impl<P: Procedure> Drive<P> {
 
     /// Returns the intents that are open from before, and the treatment of each: to be settled before the first step.
     ///
-    /// `is_repeatable` says if a call to a tool may simply be made again.
-    pub fn orphans(&self, is_repeatable: impl Fn(&str) -> bool) -> Vec<(Key, Orphan)> {
+    /// `is_repeatable` says if a call to a tool of a workspace may simply be made again.
+    pub fn orphans(&self, is_repeatable: impl Fn(Option<&WorkspaceId>, &str) -> bool) -> Vec<(Key, Orphan)> {
         let becomes = |begun: &Begun| match begun {
             Begun::Question(_) | Begun::Timer => Orphan::Reattach,
-            Begun::Call { name, .. } if is_repeatable(name) => Orphan::Repeatable,
-            Begun::Call { changes, .. } if !changes.is_empty() => Orphan::Settle(changes.clone()),
+            Begun::Call { name, workspace, .. } if is_repeatable(workspace.as_ref(), name) => Orphan::Repeatable,
+            Begun::Call { changes, workspace, .. } if !changes.is_empty() => {
+                Orphan::Settle { changes: changes.clone(), workspace: workspace.clone() }
+            }
             // A hook is anything that an operator wrote: it is not asked twice.
             Begun::Call { .. } | Begun::Hook => Orphan::Unknown,
             Begun::Turn | Begun::Look | Begun::Keep => Orphan::Repeatable,
@@ -173,7 +181,7 @@ impl Want {
     pub fn intent(&self) -> Entry {
         let slot = self.key.slot;
         let body = match &self.command {
-            Command::Turn { messages, tools, may_call, agent, input_tokens, output_max, limit_ms: _ } => {
+            Command::Turn { messages, tools, may_call, agent, input_tokens, output_max, limit_ms: _, workspace: _ } => {
                 Body::Turn(TurnEvent::AgentRequest {
                     slot,
                     messages: *messages,
@@ -185,7 +193,7 @@ impl Want {
                     hash: None,
                 })
             }
-            Command::Call { call, network, limit_ms: _ } => Body::Call(CallEvent::ToolCall {
+            Command::Call { call, network, limit_ms: _, workspace } => Body::Call(CallEvent::ToolCall {
                 slot,
                 call_id: call.call_id.clone(),
                 name: call.name.clone(),
@@ -193,6 +201,7 @@ impl Want {
                 auth_decision: "allow".to_owned(),
                 changes: Vec::new(),
                 network: *network,
+                workspace: workspace.clone(),
             }),
             Command::Hook(asked) => Body::Gate(GateEvent::HookCall {
                 slot,
@@ -200,7 +209,9 @@ impl Want {
                 place: asked.place,
                 call: asked.call,
             }),
-            Command::Look { look, .. } => Body::Gate(GateEvent::TreeLook { slot, look: *look }),
+            Command::Look { look, workspace, custody: _ } => {
+                Body::Gate(GateEvent::TreeLook { slot, look: *look, workspace: workspace.clone() })
+            }
             Command::Keep(grant) => Body::Gate(GateEvent::GrantKeep { slot, grant_id: grant.grant_id.clone() }),
             Command::Ask(question) => Body::Ask(AskEvent::Question { slot, question: (**question).clone() }),
             Command::Wait { length_ms } => Body::Ask(AskEvent::Timer { slot, length_ms: *length_ms }),

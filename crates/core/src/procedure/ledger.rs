@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent, RunEvent, TurnEvent};
+use crate::words::id::WorkspaceId;
 use crate::words::moment::after;
 use crate::words::tool::FileChange;
 use crate::words::{Key, Part, Question};
@@ -42,6 +43,8 @@ pub enum Begun {
         name: String,
         /// Changes that it will make to files, if they were known before.
         changes: Vec<FileChange>,
+        /// The workspace in which it is made; `None` for the run's own.
+        workspace: Option<WorkspaceId>,
     },
     /// A question to the operator.
     Question(Question),
@@ -59,8 +62,8 @@ impl Begun {
     fn by(intent: &Body) -> Option<Self> {
         Some(match intent {
             Body::Turn(TurnEvent::AgentRequest { .. }) => Self::Turn,
-            Body::Call(CallEvent::ToolCall { name, changes, .. }) => {
-                Self::Call { name: name.clone(), changes: changes.clone() }
+            Body::Call(CallEvent::ToolCall { name, changes, workspace, .. }) => {
+                Self::Call { name: name.clone(), changes: changes.clone(), workspace: workspace.clone() }
             }
             Body::Ask(AskEvent::Question { question, .. }) => Self::Question(question.clone()),
             Body::Ask(AskEvent::Timer { .. }) => Self::Timer,

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use crate::gate::custody::Custody;
 use crate::gate::{Grant, HookCall};
 use crate::trace::{Entry, Event};
+use crate::words::id::WorkspaceId;
 use crate::words::tool::{ToolCall, ToolSpecs};
 use crate::words::{Key, Look, Outcome, Part, Question};
 
@@ -91,6 +92,19 @@ pub struct Want {
     pub command: Command,
 }
 
+impl Command {
+    /// Returns the workspace in which it does or reads something; `None` if it is the run's own, or none.
+    #[must_use]
+    pub fn workspace(&self) -> Option<&WorkspaceId> {
+        match self {
+            Self::Turn { workspace, .. } | Self::Call { workspace, .. } | Self::Look { workspace, .. } => {
+                workspace.as_ref()
+            }
+            Self::Hook(_) | Self::Keep(_) | Self::Ask(_) | Self::Wait { .. } => None,
+        }
+    }
+}
+
 /// Command to the runtime. Commands are cheap: they name messages, they don't carry them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
@@ -110,11 +124,15 @@ pub enum Command {
         output_max: u32,
         /// Longest time it may take before it is cancelled, in milliseconds, if a limit of minutes sets one.
         limit_ms: Option<u64>,
+        /// The workspace that it is about; `None` for the run's own.
+        workspace: Option<WorkspaceId>,
     },
     /// Carry out a call.
     Call {
         /// The call.
         call: Arc<ToolCall>,
+        /// The workspace in which it is made; `None` for the run's own.
+        workspace: Option<WorkspaceId>,
         /// True if a command that it runs may use the network.
         network: bool,
         /// Longest time it may take before it is cancelled, in milliseconds, if a limit of minutes sets one.
@@ -128,6 +146,8 @@ pub enum Command {
         look: Look,
         /// Changes that need not be told.
         custody: Arc<Custody>,
+        /// The workspace whose tree it is; `None` for the run's own.
+        workspace: Option<WorkspaceId>,
     },
     /// Keep a grant for later runs. Keeping it again changes nothing.
     Keep(Arc<Grant>),

@@ -13,12 +13,14 @@ mod halts;
 mod mode;
 mod once;
 mod unheard;
+mod workspaces;
 
 use jiff::Timestamp;
 
 use crate::memory::Inherited;
 use crate::procedure::SharedFacts;
 use crate::trace::{AskEvent, Body, Event, GateEvent, HostEvent, LearnedEvent, RunEvent};
+use crate::words::id::WorkspaceId;
 use crate::words::tool::ToolSpecs;
 use crate::words::{Amendment, Category, Message, Metric, Mode, OperatorWord, Part};
 
@@ -39,6 +41,7 @@ pub struct RunFacts {
     amended: amended::Amended,
     modes: mode::Modes,
     unheard: unheard::Unheard,
+    workspaces: workspaces::PartWorkspaces,
     offered: Option<ToolSpecs>,
     memory: Inherited,
     missing_walls: Vec<String>,
@@ -118,6 +121,12 @@ impl RunFacts {
         self.unheard.left_to(part)
     }
 
+    /// Returns the workspace in which `part` works; `None` for the run's own.
+    #[must_use]
+    pub fn workspace(&self, part: &Part) -> Option<&WorkspaceId> {
+        self.workspaces.of(part)
+    }
+
     /// Returns all tools of the run as they are offered since it was taken over by a version that has others; `None` while
     /// they are those that it began with.
     #[must_use]
@@ -157,6 +166,7 @@ impl SharedFacts for RunFacts {
         self.amended.apply(event);
         self.modes.apply(event);
         self.unheard.apply(event);
+        self.workspaces.apply(event);
         match &event.body {
             Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. }) => {
                 self.approved.retain(|category| !amendment.withdraw.contains(category));

@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn a_session_at_work_keeps_the_word_that_it_works_by() {
-        let start = Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0 });
+        let start =
+            Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0, workspace: None });
         let told = modes(&[
             ("c/1", start.clone()),
             ("c/2", start.clone()),

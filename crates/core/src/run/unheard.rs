@@ -1,4 +1,5 @@
-//! What agents are to be told and what came while no session was at work: the next session that begins has it.
+//! What agents are to be told and what came while no session that it is for was at work: the next one that begins has
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,11 +38,12 @@ impl ToTell {
     }
 }
 
-/// What was said to the run while no session was at work.
+/// What was said to the run, or to one part of it, while no session was at work there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unheard {
     sessions: BTreeSet<Part>,
-    waiting: Vec<ToTell>,
+    /// What waits for a session, with the part that it was said to.
+    waiting: Vec<(Part, ToTell)>,
     /// What each session at work was left when it began.
     left: BTreeMap<Part, Vec<ToTell>>,
 }
@@ -51,7 +53,8 @@ impl Unheard {
         match &event.body {
             Body::Part(PartEvent::PartStart { kind: PartKind::Session, .. }) => {
                 self.sessions.insert(event.part.clone());
-                let said = std::mem::take(&mut self.waiting);
+                let is_for_it = |(to, _): &mut (Part, ToTell)| event.part.is_within(to);
+                let said: Vec<ToTell> = self.waiting.extract_if(.., is_for_it).map(|(_, said)| said).collect();
                 if !said.is_empty() {
                     self.left.insert(event.part.clone(), said);
                 }
@@ -60,7 +63,9 @@ impl Unheard {
                 self.sessions.retain(|part| !part.is_within(&event.part));
                 self.left.retain(|part, _| !part.is_within(&event.part));
             }
-            body if self.sessions.is_empty() && event.part.is_root() => self.waiting.extend(ToTell::of(body)),
+            body if !self.sessions.iter().any(|session| session.is_within(&event.part)) => {
+                self.waiting.extend(ToTell::of(body).map(|said| (event.part.clone(), said)));
+            }
             _ => {}
         }
     }

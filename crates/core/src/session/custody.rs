@@ -136,6 +136,6 @@ impl Decider<'_> {
         let custody = Custody::new(self.setup.scope.clone(), tree.accepted.clone());
         let approved = tree.approved.iter().map(|call| self.effects(call));
         let custody = approved.fold(custody, |custody, effects| custody.with_approved(&effects));
-        self.want(slot, Command::Look { look, custody: Arc::new(custody) })
+        self.want(slot, Command::Look { look, custody: Arc::new(custody), workspace: self.workspace() })
     }
 }

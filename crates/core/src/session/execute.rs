@@ -507,7 +507,8 @@ impl Decider<'_> {
             };
             let slot = Slot { what: What::Call, number: call.number, attempt };
             let network = self.may_use_network(&call.call);
-            let command = Command::Call { call: call.call.clone(), network, limit_ms: self.time_left_ms() };
+            let limit_ms = self.time_left_ms();
+            let command = Command::Call { call: call.call.clone(), workspace: self.workspace(), network, limit_ms };
             Some(Want { key: Key { part: self.part.clone(), slot }, command })
         });
         Some(Next::Want(wants.collect()))

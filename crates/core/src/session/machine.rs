@@ -16,6 +16,7 @@ use crate::detect;
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
 use crate::trace::{AskEvent, Body, Entry, Event, GateEvent, LearnedEvent, PartEvent, RunEvent, TurnEvent};
+use crate::words::id::WorkspaceId;
 use crate::words::{
     Category, Choice, Key, Message, MessageKind, MessageRole, Mode, OperatorWord, Outcome, Part, PartKind, PhaseName,
     Question, QuestionKind, Rejection, Slot,
@@ -85,7 +86,12 @@ impl Procedure for Session {
 impl Decider<'_> {
     fn next(&self) -> Next {
         if !self.state.started {
-            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0 }));
+            return self.record(Body::Part(PartEvent::PartStart {
+                kind: PartKind::Session,
+                contract: None,
+                agent: 0,
+                workspace: None,
+            }));
         }
         if let Some(outcome) = self.state.ended {
             return Next::Done(outcome);
@@ -235,6 +241,11 @@ impl<'a> Decider<'a> {
     pub(super) fn ask(&self, question: Question) -> Next {
         let slot = self.state.asking.slot(question.kind);
         self.want(slot, Command::Ask(Arc::new(question.within(self.setup.answer_within_ms))))
+    }
+
+    /// Returns the workspace in which the session works; `None` for the run's own.
+    pub(super) fn workspace(&self) -> Option<WorkspaceId> {
+        self.run.workspace(&self.part).cloned()
     }
 
     pub(super) fn want(&self, slot: Slot, command: Command) -> Next {

@@ -179,6 +179,7 @@ impl Decider<'_> {
             input_tokens: self.state.context.tokens(),
             output_max,
             limit_ms: self.time_left_ms(),
+            workspace: self.workspace(),
         };
         self.want(slot, command)
     }

@@ -11,6 +11,9 @@ pub const RUN_ID_CHARS_MAX: usize = 64;
 /// The longest id of a brief, in characters: leaves room for `-r2` and the like (design section 4).
 pub const BRIEF_ID_CHARS_MAX: usize = 56;
 
+/// The longest name of a workspace, in characters: a folder can have it.
+pub const WORKSPACE_ID_CHARS_MAX: usize = 64;
+
 /// Reason why a name was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
@@ -88,6 +91,13 @@ checked_name!(
     BriefId,
     "brief",
     BRIEF_ID_CHARS_MAX
+);
+checked_name!(
+    /// The name of a workspace of a run other than its own, such as a worktree for one stage: a safe file name of 1 to 64
+    /// characters. Where it is absent, the run's own workspace is meant.
+    WorkspaceId,
+    "workspace",
+    WORKSPACE_ID_CHARS_MAX
 );
 
 /// The name of a project: lower-case letters, digits and hyphens, beginning with a letter or digit.

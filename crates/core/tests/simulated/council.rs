@@ -55,7 +55,7 @@ impl Procedure for Council {
         if !self.started {
             return record(
                 &self.part,
-                Body::Part(PartEvent::PartStart { kind: PartKind::Council, contract: None, agent: 0 }),
+                Body::Part(PartEvent::PartStart { kind: PartKind::Council, contract: None, agent: 0, workspace: None }),
             );
         }
         if let Some(outcome) = self.ended {

@@ -100,7 +100,12 @@ impl Procedure for Child {
             }
         }
         if !self.started {
-            return self.record(Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0 }));
+            return self.record(Body::Part(PartEvent::PartStart {
+                kind: PartKind::Session,
+                contract: None,
+                agent: 0,
+                workspace: None,
+            }));
         }
         if self.ended {
             return Next::Done(Outcome::Completed);
@@ -117,6 +122,7 @@ impl Procedure for Child {
                     input_tokens: 0,
                     output_max: 0,
                     limit_ms: None,
+                    workspace: None,
                 },
             );
         }
@@ -135,7 +141,8 @@ impl Procedure for Child {
             let slot = Slot { what: What::Call, number: 1, attempt: self.attempt };
             let slot = if self.fault == Some(ToyFault::ReusesKey) { Slot::first(What::Ask, 1) } else { slot };
             let call = call("c", "shell", json!({"part": self.part.as_str()}));
-            return self.want(slot, Command::Call { call: Arc::new(call), network: false, limit_ms: None });
+            return self
+                .want(slot, Command::Call { call: Arc::new(call), workspace: None, network: false, limit_ms: None });
         }
         self.record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed }))
     }
@@ -176,7 +183,12 @@ impl Procedure for Parent {
     fn next(&self, (): &()) -> Next {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         if !self.started {
-            return record(Body::Part(PartEvent::PartStart { kind: PartKind::Council, contract: None, agent: 0 }));
+            return record(Body::Part(PartEvent::PartStart {
+                kind: PartKind::Council,
+                contract: None,
+                agent: 0,
+                workspace: None,
+            }));
         }
         if self.ended {
             return Next::Done(Outcome::Completed);

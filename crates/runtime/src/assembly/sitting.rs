@@ -28,7 +28,7 @@ use adjutant_core::work::Work;
 use adjutant_host::hooks::HookRunner;
 use adjutant_host::http::Hosts;
 use adjutant_host::sandbox::SelfTest;
-use adjutant_ports::{Agent, Clock, Heard, Operator, Tools};
+use adjutant_ports::{Agent, Clock, Heard, NoOtherWorkspaces, Operator, Tools};
 use adjutant_store::{FileJournal, GrantFile, Home, MemoryStore};
 use adjutant_tools::{NativeTools, Options, ProjectMemory, Shell};
 use jiff::Timestamp;
@@ -297,6 +297,7 @@ impl Equipped {
         Ports {
             agents: self.agents.clone(),
             tools: self.tools.clone(),
+            workspaces: Arc::new(NoOtherWorkspaces),
             operator,
             clock: Arc::new(SystemClock),
             grants: self.grants.clone(),

@@ -22,7 +22,8 @@ use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_core::words::{Choice, Key, Mode, Outcome, Part, PartKind, Question, QuestionKind};
 use adjutant_loopback::{Format, Reply, Rules, read_request};
 use adjutant_ports::{
-    Answered, CancellationToken, Clock, GrantStore, Heard, Hooks, Operator, Pending, Prepared, Progress, Settled, Tools,
+    Answered, CancellationToken, Clock, GrantStore, Heard, Hooks, NoOtherWorkspaces, Operator, Pending, Prepared,
+    Progress, Settled, Tools,
 };
 use adjutant_runtime::{Driver, Ended, Masks, Ports, Results, session_setup};
 use adjutant_store::{FileJournal, Home, Owner, journal};
@@ -62,9 +63,12 @@ impl Procedure for Council {
         let record = |body| Next::Record(Entry { part: self.part.clone(), body });
         match self.ended {
             Some(outcome) => Next::Done(outcome),
-            None if !self.started => {
-                record(Body::Part(PartEvent::PartStart { kind: PartKind::Council, contract: None, agent: 0 }))
-            }
+            None if !self.started => record(Body::Part(PartEvent::PartStart {
+                kind: PartKind::Council,
+                contract: None,
+                agent: 0,
+                workspace: None,
+            })),
             None if self.voters.is_empty() => record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed })),
             None => self.voters.next(facts),
         }
@@ -263,6 +267,7 @@ async fn five_sessions_of_one_run_are_at_work_at_once() {
     let ports = Ports {
         agents: vec![Arc::new(agent(Provider::start()))],
         tools: world.clone(),
+        workspaces: Arc::new(NoOtherWorkspaces),
         operator: world.clone(),
         clock: world.clone(),
         grants: world.clone(),

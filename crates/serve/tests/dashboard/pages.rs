@@ -73,6 +73,7 @@ fn hostile() -> Vec<Body> {
                 after: Some("0".into()),
             }],
             network: false,
+            workspace: None,
         }),
         Body::Call(CallEvent::ToolResult {
             slot,

@@ -22,6 +22,7 @@ fn teach(world: &World, numbers: std::ops::Range<u32>) {
                 auth_decision: "allow".into(),
                 changes: Vec::new(),
                 network: false,
+                workspace: None,
             })
         };
         let events = vec![

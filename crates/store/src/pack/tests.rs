@@ -39,6 +39,7 @@ fn run(home: &Home) -> RunId {
         auth_decision: "allow".into(),
         changes: Vec::new(),
         network: false,
+        workspace: None,
     });
     let header = Body::Run(RunEvent::TraceVersion {
         version: TRACE_VERSION,

@@ -9,6 +9,7 @@ use crate::trace::spec::RedactionRule::{MapOf, Objects, Plain};
 use crate::trace::spec::{
     Field, Spec, Tone, Weight, any, flag, is_bad, joined, number, object, ok, plain, slot, text, typed, warns,
 };
+use crate::words::id::WorkspaceId;
 use crate::words::tool::{FileChange, FileSeen};
 use crate::words::{CancelledBy, InterruptedEffect, Rejection, RescueKind, Slot};
 
@@ -34,6 +35,9 @@ pub enum CallEvent {
         /// True if a command that it runs may use the network.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         network: bool,
+        /// The workspace in which it is made; absent for the run's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workspace: Option<WorkspaceId>,
     },
     /// Copies were made of the files that the next call may destroy. This doesn't say that the call was made.
     RescueMade {
@@ -153,6 +157,7 @@ pub(super) static TOOL_CALL: Spec = Spec {
         text("auth_decision"),
         any("changes").redacted(Objects(CHANGE_FIELDS)),
         any("network"),
+        text("workspace").or_absent(),
     ],
     detail: |line| {
         let said = format!("{}  ({})", line.word("name"), line.word("auth_decision"));

@@ -11,6 +11,7 @@ use crate::trace::read::Fields;
 use crate::trace::spec::RedactionRule::{Object, Objects};
 use crate::trace::spec::{ACTION_UNITS_MAX, SAID_UNITS_MAX};
 use crate::trace::spec::{Field, Spec, Tone, Weight, any, joined, number, numbers, plain, text, texts, typed, warns};
+use crate::words::id::WorkspaceId;
 use crate::words::text::cut;
 use crate::words::{Bound, GateAnswer, HookFault, Lasts, Layer, Look, OperatorWord, Slot, moment};
 
@@ -161,6 +162,9 @@ pub enum GateEvent {
         slot: Slot,
         /// Purpose of the look.
         look: Look,
+        /// The workspace whose tree it is; absent for the run's own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workspace: Option<WorkspaceId>,
     },
     /// The working tree was looked at (outcome).
     TreeSeen {
@@ -357,7 +361,7 @@ pub(super) static TREE_LOOK: Spec = Spec {
     label: "tree_look",
     weight: Weight::Detail,
     tone: plain,
-    fields: &[any("slot"), any("look")],
+    fields: &[any("slot"), any("look"), text("workspace").or_absent()],
     detail: |line| format!("{}  {}", line.word("slot"), line.word("look")),
 };
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LedgerRole, is_zero};
 use crate::trace::spec::{Spec, Weight, joined, number, outcome_tone, plain, text, typed, warns};
+use crate::words::id::WorkspaceId;
 use crate::words::{HandoffKind, Mode, Outcome, PartKind, PhaseName};
 
 /// A part began or ended, or a session moved to another phase.
@@ -20,6 +21,9 @@ pub enum PartEvent {
         /// The agent that takes its turns: the place in the run's options.
         #[serde(default, skip_serializing_if = "is_zero")]
         agent: u32,
+        /// The workspace in which it and the parts under it work; absent for that of the part around it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workspace: Option<WorkspaceId>,
     },
     /// A part came to its end; nothing under it is open.
     PartEnd {
@@ -87,10 +91,15 @@ pub(super) static PART_START: Spec = Spec {
     label: "part_start",
     weight: Weight::Turning,
     tone: plain,
-    fields: &[text("kind"), typed::<HandoffKind>("contract").or_absent(), number("agent").or_absent()],
+    fields: &[
+        text("kind"),
+        typed::<HandoffKind>("contract").or_absent(),
+        number("agent").or_absent(),
+        text("workspace").or_absent(),
+    ],
     detail: |line| {
         let contract = line.text("contract").map(|contract| format!("contract={contract}")).unwrap_or_default();
-        joined(&[&line.word("kind"), &contract, &line.tagged("agent")])
+        joined(&[&line.word("kind"), &contract, &line.tagged("agent"), &line.tagged("workspace")])
     },
 };
 

@@ -91,6 +91,7 @@ fn begin(slot: &str, call_id: &str, name: &str) -> Body {
         auth_decision: "allow".into(),
         changes: Vec::new(),
         network: false,
+        workspace: None,
     })
 }
 
@@ -151,7 +152,7 @@ fn opening() -> Vec<Body> {
             brief_id: "2026-01-02-P1".into(),
         }),
         run_start(),
-        Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0 }),
+        Body::Part(PartEvent::PartStart { kind: PartKind::Session, contract: None, agent: 0, workspace: None }),
         Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Intake, reason: Some("starting".into()) }),
         message(MessageRole::System, MessageKind::StandingOrders, PhaseName::Intake, 0, "Be honest.\n"),
         message(MessageRole::User, MessageKind::Intake, PhaseName::Intake, 0, "# Objective\nPrune"),

@@ -397,7 +397,7 @@ impl<P: Procedure> Simulation<'_, P> {
     /// Reattaches, settles or gives up what an earlier driver left in flight.
     fn recover(&mut self, drive: &mut Drive<P>, flight: &mut BTreeMap<Key, Flight>) -> Result<(), Stopped> {
         let reads = self.world.reads.clone();
-        for (key, orphan) in drive.orphans(|name| reads.contains(name)) {
+        for (key, orphan) in drive.orphans(|_, name| reads.contains(name)) {
             let body = match orphan {
                 Orphan::Reattach => {
                     let open = drive.ledger().get(&key).expect("an orphan is open");
@@ -411,7 +411,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 Orphan::Repeatable => {
                     Body::Call(CallEvent::Interrupted { slot: key.slot, effect: InterruptedEffect::None })
                 }
-                Orphan::Settle(changes) => match self.settle(&changes) {
+                Orphan::Settle { changes, .. } => match self.settle(&changes) {
                     Some(true) => Body::Call(CallEvent::ToolResult {
                         slot: key.slot,
                         call_id: String::new(),
@@ -448,7 +448,7 @@ impl<P: Procedure> Simulation<'_, P> {
                         masked: false,
                         resolved: Vec::new(),
                     });
-                    let command = Command::Call { call, network, limit_ms: None };
+                    let command = Command::Call { call, workspace: None, network, limit_ms: None };
                     flight.insert(key, Flight { command, done: None, aborting: false });
                     continue;
                 }
@@ -579,7 +579,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 let HookAnswer { answer, reason, fault } = HookAnswer::read(&said);
                 Body::Gate(GateEvent::HookResult { slot, decision: answer, reason, fault, duration_ms: 0 })
             }
-            Command::Look { look, custody } => {
+            Command::Look { look, custody, .. } => {
                 let found = self.look(*look).map(|changed| custody.outside(changed));
                 let (Outside { paths, more }, error) = match found {
                     Ok(outside) => (outside, None),

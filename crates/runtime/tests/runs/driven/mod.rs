@@ -8,6 +8,7 @@ mod kills;
 mod letters;
 mod panics;
 mod siblings;
+mod workspaces;
 
 use adjutant_core::procedure::Procedure;
 use adjutant_core::procedure::run::Run;
