@@ -36,7 +36,7 @@ pub enum PlantedFault {
     LosesGrants,
     /// No driver is told what was revoked.
     HidesRevocations,
-    /// Whoever looks for the effects of a call that was interrupted finds none.
+    /// No effect is found of a call that was interrupted.
     DeniesEffects,
     /// The lines of the journal say another time than what was appended.
     WritesOtherwise,
@@ -52,7 +52,7 @@ pub enum PlantedFault {
     BillsTooMuch,
     /// A driver is not told that its append failed.
     HidesFailures,
-    /// What is said to one part arrives as said to another.
+    /// A message to one part arrives as one to another.
     LettersGoAstray,
     /// The driver knows none of the secrets.
     NothingIsMasked,

@@ -1,4 +1,4 @@
-//! What a project keeps of grants, and what its operator revokes of them at another terminal.
+//! The grants that a project keeps, and those that its operator revokes at another terminal.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Backdrop {
         }
     }
 
-    /// Returns what a driver that takes the run up finds of the project's grants.
+    /// Returns the grants of the project that a driver finds when it takes the run up.
     pub(crate) fn loaded_grants(&self) -> Vec<Grant> {
         self.revoke_what_is_due();
         let state = self.state();

@@ -37,11 +37,11 @@ pub enum Invariant {
     AskedOnce,
     /// An answer is used once, and for its own question.
     AnsweredOnce,
-    /// What the operator says is on record once, for the part that it is said to.
+    /// A message of the operator is on record once, for the part that it is to.
     HeardOnce,
     /// No limit is overdrawn, by nobody and by no siblings together.
     LimitsHold,
-    /// What is on record as kept for later runs is kept, and its intent was on the disk before.
+    /// A grant that is on record as kept for later runs is kept, and the intent was on the disk before.
     GrantsKept,
     /// No grant is used once it was revoked.
     RevokedGrantsUnused,

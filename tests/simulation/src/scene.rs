@@ -21,9 +21,9 @@ pub struct Scene {
     pub presence: Presence,
     /// The grants that the project keeps before the run.
     pub grants: Vec<Grant>,
-    /// Why the project can't keep any more, if it can't.
+    /// Reason why the project can't keep any more, if it can't.
     pub grants_fault: Option<String>,
-    /// What the operator revokes of them at another terminal, and when.
+    /// The grants that the operator revokes at another terminal, each with its moment.
     pub revoked: Vec<(SceneMoment, String)>,
     /// The files of the workdir.
     pub files: BTreeMap<String, String>,

@@ -102,8 +102,9 @@ impl<P: Procedure> Drive<P> {
         self.step_besides(|_| false)
     }
 
-    /// Returns the next step, beside what `must_wait` holds back: it is wanted, and whoever has hands can't begin it yet.
-    /// It has no intent, so it counts as not begun, and everything else goes on. After [`Step::Abort`], call [`Drive::aborted`] so that it is asked for only once.
+    /// Returns the next step, without beginning the commands that `must_wait` holds back: those can't begin yet, as one
+    /// that waits for another to be prepared. They have no intent, so they count as not begun, and all else goes on.
+    /// After [`Step::Abort`], call [`Drive::aborted`] so that it is asked for only once.
     ///
     /// **Invariant:** one thing is begun at a time, and the run is asked again after every event. Parts that work side
     /// by side all see room for one more turn and all want it; once one of them has begun, its reservation is a fact

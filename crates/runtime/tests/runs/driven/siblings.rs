@@ -118,7 +118,7 @@ fn a_rescue_that_takes_long_holds_nobody_up() {
     assert!(before.iter().any(|event| matches!(event.body, Body::Ask(AskEvent::Expired { .. }))));
 }
 
-/// Whoever comes after the first one in order begins turns, reads and questions while its call is prepared; another
+/// Parts that come after the first one in order begin turns, reads and questions while its call is prepared; another
 /// call that needs preparing waits for it.
 #[test]
 fn what_comes_after_a_call_that_is_being_prepared_begins_meanwhile() {
