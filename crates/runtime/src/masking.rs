@@ -2,7 +2,7 @@
 
 use adjutant_core::gate::secrets::{self, Masker, SecretSet};
 use adjutant_core::trace::{Body, Entry, RunEvent, RunOptions, WorkOptions};
-use adjutant_core::words::tool::{ResolvedPath, ToolCall, ToolOutput};
+use adjutant_core::words::tool::{OfferedTools, ResolvedPath, ToolCall, ToolOutput};
 use serde_json::Value;
 
 /// The secrets to mask in one run: known shapes, and the values of the runtime's own keys.
@@ -47,8 +47,12 @@ impl Masks {
                 start.brief = self.mask(&start.brief);
                 start.brief_path = start.brief_path.as_deref().map(|path| self.mask(path));
                 self.mask_options(&mut start.options);
+                self.mask_offered(start.offered.as_deref_mut());
             }
-            Body::Run(RunEvent::RunResume { options: Some(options), .. }) => self.mask_options(options),
+            Body::Run(RunEvent::RunResume { options: Some(options), offered, .. }) => {
+                self.mask_options(options);
+                self.mask_offered(offered.as_deref_mut());
+            }
             body => self.mask_body(body),
         }
         entry
@@ -86,6 +90,16 @@ impl Masks {
         let (masked, changed) = secrets::mask_value_with(&value, &self.own);
         if let Some(masked) = changed.then(|| serde_json::from_value(masked).ok()).flatten() {
             *custom_roles = masked;
+        }
+    }
+
+    /// Masks what tools say of themselves: it may come from elsewhere. The hash stays that of the tools as they are.
+    fn mask_offered(&self, offered: Option<&mut OfferedTools>) {
+        let Some(offered) = offered else { return };
+        let Ok(value) = serde_json::to_value(&offered.tools) else { return };
+        let (masked, changed) = secrets::mask_value_with(&value, &self.own);
+        if let Some(masked) = changed.then(|| serde_json::from_value(masked).ok()).flatten() {
+            offered.tools = masked;
         }
     }
 
@@ -164,6 +178,7 @@ mod tests {
         "/run_id",
         "/project",
         "/tools/",
+        "/offered/hash",
         "/versions/",
         "/options/workdir",
         "/options/home",

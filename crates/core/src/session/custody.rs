@@ -124,7 +124,7 @@ impl Decider<'_> {
         Some(match self.state.answer(QuestionKind::Scope) {
             None => self.ask(prompts::outside_scope(seen)),
             Some((Choice::Say, Some(text))) => {
-                self.say(MessageKind::Context, self.state.step, prompts::outside_said(seen, text))
+                self.say(MessageKind::Context, self.state.steps.number, prompts::outside_said(seen, text))
             }
             Some(_) => self.leave(PhaseName::Blocker, &prompts::outside_refused(seen)),
         })

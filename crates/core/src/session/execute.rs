@@ -94,17 +94,17 @@ impl Call {
 impl Decider<'_> {
     pub(super) fn execute(&self) -> Next {
         let state = &self.state;
-        if state.step == 0
+        if state.steps.number == 0
             && let Some(begun) = self.begin()
         {
             return begun;
         }
-        if state.owed {
+        if state.speech.owed {
             return self.steered().unwrap_or_else(|| self.new_turn());
         }
-        let Some(turn) = &state.turn else { return self.new_turn() };
+        let Some(turn) = &state.turns.latest else { return self.new_turn() };
         let Some(taken) = &turn.taken else {
-            return if state.held { self.step_over() } else { self.pursue(turn) };
+            return if state.given.is_held { self.step_over() } else { self.pursue(turn) };
         };
         if let Some(reading) = self.read(taken) {
             return reading;
@@ -138,13 +138,13 @@ impl Decider<'_> {
         if let Some(steered) = self.steered() {
             return steered;
         }
-        if !taken.calls.is_empty() && state.rounds < TOOL_ROUNDS_MAX && !state.held {
+        if !taken.calls.is_empty() && state.steps.rounds < TOOL_ROUNDS_MAX && !state.given.is_held {
             return self.new_turn();
         }
         // The same request again would bring the same again. An agent that owes a handoff is told its faults instead.
         let owes_handoff = matches!(self.setup.task, Task::Piece(_));
-        if (1..=SILENCES_MAX).contains(&state.silences) && !state.held && !owes_handoff {
-            return self.say(MessageKind::Nudge, state.step, prompts::nothing_said());
+        if (1..=SILENCES_MAX).contains(&state.speech.silences) && !state.given.is_held && !owes_handoff {
+            return self.say(MessageKind::Nudge, state.steps.number, prompts::nothing_said());
         }
         if let Some(handed_off) = self.hand_off(taken) {
             return handed_off;
@@ -164,7 +164,7 @@ impl Decider<'_> {
             Task::Brief | Task::Intake => prompts::kick_off(self.mode(), self.setup.scope_locked),
             Task::Piece(_) if self.state.taken().is_some_and(|taken| self.holds_handoff(taken)) => return None,
             Task::Piece(piece) if piece.is_work => prompts::kick_off_piece(piece.handoff),
-            Task::Piece(_) if self.state.said.is_none() => {
+            Task::Piece(_) if self.state.speech.said.is_none() => {
                 return Some(self.say(MessageKind::StandingOrders, 0, self.orders()));
             }
             Task::Piece(piece) => piece.request.clone(),
@@ -175,8 +175,8 @@ impl Decider<'_> {
     /// Tells the agent what the operator wants it told, one thing after another.
     fn steered(&self) -> Option<Next> {
         let left = self.run.left_to(&self.part);
-        let said = left.iter().chain(&self.state.said_to_it).nth(self.state.told)?;
-        Some(self.say(MessageKind::Steer, self.state.step, prompts::said(said)))
+        let said = left.iter().chain(&self.state.speech.to_tell).nth(self.state.speech.told)?;
+        Some(self.say(MessageKind::Steer, self.state.steps.number, prompts::said(said)))
     }
 
     /// Returns true if the agent's announcements count as acts: a role that can only read announces none.
@@ -203,7 +203,7 @@ impl Decider<'_> {
         };
         if let (Some(declared), false, false) = (declared, expected, taken.drift_told) {
             return Some(self.record(Body::Part(PartEvent::PhaseDrift {
-                turn: self.state.turns,
+                turn: self.state.turns.count,
                 declared,
                 phase: PhaseName::Execute,
             })));
@@ -216,7 +216,7 @@ impl Decider<'_> {
     pub(super) fn held<'a>(&self, taken: &'a ReadTurn) -> Held<'a> {
         let calls =
             taken.calls.iter().filter(|call| call.is_idle() && matches!(call.verdict, Some(CallVerdict::Asked { .. })));
-        let open = |act: &String| !self.state.approved_acts.contains(act);
+        let open = |act: &String| !self.state.given.approved_acts.contains(act);
         let acts: Vec<String> = if taken.act.is_some() || !self.may_act() {
             Vec::new()
         } else {
@@ -289,7 +289,7 @@ impl Decider<'_> {
 
     /// Returns the number of times in a row that the same call failed.
     fn failures(&self, call: &Call) -> u32 {
-        self.state.failures.get(&same_call(&call.call)).copied().unwrap_or(0)
+        self.state.calls.failures(&call.call)
     }
 
     fn is_worn_out(&self, call: &Call) -> bool {
@@ -390,7 +390,7 @@ impl Decider<'_> {
 
     /// Returns the text from outside that the agent read: the latest calls that brought it.
     fn read_from_outside(&self) -> &[String] {
-        let all = &self.state.untrusted;
+        let all = &self.state.calls.untrusted;
         &all[all.len().saturating_sub(gate::SOURCES_MAX)..]
     }
 
@@ -426,7 +426,7 @@ impl Decider<'_> {
             let slot = match call.hooks.iter().find(|asked| asked.place == place) {
                 Some(asked) if asked.answer.is_some() => continue,
                 Some(asked) => asked.slot,
-                None => Slot::first(What::Hook, self.state.hooks + 1),
+                None => Slot::first(What::Hook, self.state.calls.hooks + 1),
             };
             let input = gate::guard_hook::input(&gate::guard_hook::HookSubject {
                 tool: &tool.name,
@@ -435,7 +435,7 @@ impl Decider<'_> {
                 effects,
                 decision,
                 workdir: &self.setup.places.workdir,
-                after_untrusted: &self.state.untrusted,
+                after_untrusted: &self.state.calls.untrusted,
             });
             let asked = gate::HookCall { hook: hook.clone(), place, call: call.number, input };
             return Some(self.want(slot, Command::Hook(Arc::new(asked))));
@@ -457,11 +457,13 @@ impl Decider<'_> {
     fn after_the_word(&self, taken: &ReadTurn) -> Option<Next> {
         match taken.act? {
             OperatorWord::Once | OperatorWord::ForRun if taken.calls.is_empty() => {
-                Some(self.say(MessageKind::Approval, self.state.step, prompts::approved()))
+                Some(self.say(MessageKind::Approval, self.state.steps.number, prompts::approved()))
             }
-            OperatorWord::No if taken.calls.is_empty() => {
-                Some(self.say(MessageKind::Denial, self.state.step, prompts::denied(self.state.note.as_deref())))
-            }
+            OperatorWord::No if taken.calls.is_empty() => Some(self.say(
+                MessageKind::Denial,
+                self.state.steps.number,
+                prompts::denied(self.state.given.note.as_deref()),
+            )),
             OperatorWord::Once | OperatorWord::ForRun | OperatorWord::No => None,
         }
     }
@@ -531,12 +533,12 @@ impl Decider<'_> {
                 (Some(_), None) => self.ask(prompts::deadline_passed(deadline)),
             };
         }
-        if state.step >= self.step_limit() {
-            if !state.is_out_of_steps {
+        if state.steps.number >= self.step_limit() {
+            if !state.steps.are_out {
                 let limit = u64::from(self.step_limit());
                 return self.record(Body::Budget(BudgetEvent::BudgetHalt {
                     metric: LimitMetric::Steps,
-                    used: u64::from(state.step),
+                    used: u64::from(state.steps.number),
                     limit,
                     role: None,
                     phase: None,
@@ -545,18 +547,18 @@ impl Decider<'_> {
             }
             return self.leave(PhaseName::Blocker, "max_steps");
         }
-        let next = state.step + 1;
+        let next = state.steps.number + 1;
         let stop = match () {
-            () if state.held => Some(prompts::HaltReason::Cancelled),
-            () if state.silences > SILENCES_MAX => Some(prompts::HaltReason::Silent),
-            () if state.same_turns > SAME_TURNS_MAX => Some(prompts::HaltReason::Same),
+            () if state.given.is_held => Some(prompts::HaltReason::Cancelled),
+            () if state.speech.silences > SILENCES_MAX => Some(prompts::HaltReason::Silent),
+            () if state.speech.same_turns > SAME_TURNS_MAX => Some(prompts::HaltReason::Same),
             () => None,
         };
         if self.mode() == Mode::Auto && stop.is_none() {
             return self.say(MessageKind::Continue, next, prompts::go_on(Mode::Auto, self.was_cut()));
         }
         match state.answer(QuestionKind::Step) {
-            None => self.ask(prompts::step(state.step, self.step_limit(), stop)),
+            None => self.ask(prompts::step(state.steps.number, self.step_limit(), stop)),
             Some((Choice::Done, _)) => self.leave(PhaseName::Completion, OPERATOR_ENDED),
             Some((Choice::Say, text)) => {
                 let text = prompts::redirect(text.unwrap_or_default(), self.setup.scope_locked);

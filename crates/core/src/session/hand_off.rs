@@ -75,11 +75,15 @@ impl Decider<'_> {
         if handed.handoff.is_some() {
             return Some(self.look_after().unwrap_or_else(|| self.leave(PhaseName::Done, HANDED_OFF)));
         }
-        if handed.turn == self.state.turns {
+        if handed.turn == self.state.turns.count {
             return Some(if handed.bad > HANDOFF_RETRIES_MAX {
                 self.leave(PhaseName::Done, HANDOFF_FAILED)
             } else {
-                self.say(MessageKind::Handoff, self.state.step, prompts::no_handoff(piece.handoff, &handed.faults))
+                self.say(
+                    MessageKind::Handoff,
+                    self.state.steps.number,
+                    prompts::no_handoff(piece.handoff, &handed.faults),
+                )
             });
         }
         let (read, faults) = match fitting(piece, &taken.text) {
@@ -96,7 +100,7 @@ impl Decider<'_> {
             read => (read, faults),
         };
         Some(self.record(Body::Handoff(HandoffEvent::HandoffRead {
-            turn: self.state.turns,
+            turn: self.state.turns.count,
             expected: piece.handoff.as_str().to_owned(),
             handoff: read,
             faults,

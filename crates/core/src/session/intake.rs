@@ -20,7 +20,7 @@ const NO_UNKNOWNS: [&str; 9] = ["", "none", "(none)", "no", "nothing", "n/a", "-
 
 impl Decider<'_> {
     pub(super) fn intake(&self) -> Next {
-        match self.state.said {
+        match self.state.speech.said {
             None => return self.say(MessageKind::StandingOrders, 0, self.orders()),
             Some(MessageKind::StandingOrders) => {
                 let text = match &self.setup.task {
@@ -31,13 +31,13 @@ impl Decider<'_> {
             }
             Some(_) => {}
         }
-        if self.state.owed {
+        if self.state.speech.owed {
             return self.new_turn();
         }
-        let Some(turn) = &self.state.turn else { return self.new_turn() };
+        let Some(turn) = &self.state.turns.latest else { return self.new_turn() };
         match &turn.taken {
             Some(taken) => self.confirm(taken),
-            None if self.state.held => self.answer_to_summary(None),
+            None if self.state.given.is_held => self.answer_to_summary(None),
             None => self.pursue(turn),
         }
     }
@@ -65,7 +65,7 @@ impl Decider<'_> {
             && !taken.drift_told
         {
             return self.record(Body::Part(PartEvent::PhaseDrift {
-                turn: self.state.turns,
+                turn: self.state.turns.count,
                 declared,
                 phase: PhaseName::Intake,
             }));
@@ -74,7 +74,7 @@ impl Decider<'_> {
         if !found && self.holds_handoff(taken) {
             return self.leave(PhaseName::Execute, HANDED_OFF_AT_ONCE);
         }
-        if !found && self.state.nudges < NUDGES_MAX {
+        if !found && self.state.speech.nudges < NUDGES_MAX {
             return self.say(MessageKind::Nudge, 0, prompts::nudge());
         }
         self.answer_to_summary(Some((taken, found)))

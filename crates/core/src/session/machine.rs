@@ -157,7 +157,7 @@ impl Session {
     /// Returns the number of the latest turn.
     #[must_use]
     pub fn turn(&self) -> u32 {
-        self.state.turns
+        self.state.turns.count
     }
 
     /// Returns the reason that the session stands where it stands: that of the last transition.
@@ -211,7 +211,7 @@ impl<'a> Decider<'a> {
 
     /// Returns the number of steps that there may be in all.
     pub(super) fn step_limit(&self) -> u32 {
-        self.setup.max_steps.saturating_add(self.state.steps_added)
+        self.setup.max_steps.saturating_add(self.state.steps.added)
     }
 
     pub(super) fn record(&self, body: Body) -> Next {
@@ -257,7 +257,7 @@ impl<'a> Decider<'a> {
         if taken.read {
             return None;
         }
-        let turn = self.state.turns;
+        let turn = self.state.turns.count;
         let reading = taken.reading.get_or_init(|| {
             Arc::new(detect::read_in_session(taken.spoken(), &self.authorized(), &self.setup.sensitivities))
         });
@@ -289,16 +289,16 @@ impl<'a> Decider<'a> {
     }
 
     fn blocker(&self, reason: &str) -> Next {
-        if self.state.owed {
+        if self.state.speech.owed {
             return self.leave(PhaseName::Execute, "context given");
         }
         if self.state.answer(QuestionKind::Limit).is_some() {
             return self.leave(PhaseName::Execute, "limit extended");
         }
         if let Some((_, Some(text))) = self.state.answer(QuestionKind::Blocker) {
-            return self.say(MessageKind::Context, self.state.step, prompts::context(text));
+            return self.say(MessageKind::Context, self.state.steps.number, prompts::context(text));
         }
-        if self.state.is_out_of_steps {
+        if self.state.steps.are_out {
             return self.ask(prompts::limit_reached(self.step_limit()));
         }
         self.ask(prompts::blocked(reason))
@@ -331,7 +331,7 @@ impl<'a> Decider<'a> {
 
     /// Returns the reason that phase 3 is left, in the peer's words.
     fn settled_reason(&self, taken: &ReadTurn) -> &'static str {
-        match (self.state.word, taken.act) {
+        match (self.state.given.word, taken.act) {
             (Some(OperatorWord::No), None) => "tool call denied",
             (Some(OperatorWord::No), Some(_)) => "destructive denied",
             (_, Some(_)) => "destructive approved",
@@ -344,21 +344,25 @@ impl<'a> Decider<'a> {
         if reason == Some(OPERATOR_ENDED) {
             return self.record(Body::Part(PartEvent::PartEnd { outcome: Outcome::Completed }));
         }
-        if self.state.said != Some(MessageKind::Report) {
-            return self.say(MessageKind::Report, self.state.step, prompts::report());
+        if self.state.speech.said != Some(MessageKind::Report) {
+            return self.say(MessageKind::Report, self.state.steps.number, prompts::report());
         }
-        if self.state.owed {
+        if self.state.speech.owed {
             return self.new_turn();
         }
-        let Some(turn) = &self.state.turn else { return self.new_turn() };
+        let Some(turn) = &self.state.turns.latest else { return self.new_turn() };
         let Some(taken) = &turn.taken else {
-            return if self.state.held { self.leave(PhaseName::Done, "report cancelled") } else { self.pursue(turn) };
+            return if self.state.given.is_held {
+                self.leave(PhaseName::Done, "report cancelled")
+            } else {
+                self.pursue(turn)
+            };
         };
         self.read(taken)
             .or_else(|| self.reject_all(taken, Rejection::Phase))
             .or_else(|| {
-                let is_silent = (1..=SILENCES_MAX).contains(&self.state.silences);
-                is_silent.then(|| self.say(MessageKind::Report, self.state.step, prompts::report()))
+                let is_silent = (1..=SILENCES_MAX).contains(&self.state.speech.silences);
+                is_silent.then(|| self.say(MessageKind::Report, self.state.steps.number, prompts::report()))
             })
             .unwrap_or_else(|| self.leave(PhaseName::Done, "completion report delivered"))
     }

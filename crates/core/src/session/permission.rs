@@ -38,7 +38,7 @@ impl Decider<'_> {
         };
         let longest = request.longest(self.setup.scope_locked);
         match &call.asking {
-            RequestProgress::Not if self.state.denied.contains(&same_call(&call.call)) => {
+            RequestProgress::Not if self.state.calls.denied.contains(&same_call(&call.call)) => {
                 self.reject(call, Rejection::Answered, prompts::denied_before())
             }
             RequestProgress::Not => self.record(Body::Gate(GateEvent::PermissionRequested {

@@ -76,8 +76,10 @@ pub fn replay_changed<P: HasSessions>(
                     ));
                 }
             }
-            Body::Learned(LearnedEvent::LearnedSensitivityConsulted { .. }) | Body::Host(HostEvent::Warning { .. }) => {
-            }
+            // Parts of a turn's reading, which is compared as a whole.
+            Body::Learned(LearnedEvent::LearnedSensitivityConsulted { .. })
+            | Body::Turn(TurnEvent::DetectorFired { .. })
+            | Body::Host(HostEvent::Warning { .. }) => {}
             body if body.is_decision() => {
                 report.decisions += 1;
                 compare(event, run.next(), &mut report);

@@ -16,7 +16,7 @@ use crate::words::{FailureKind, LimitMetric, MessageKind, Metric, Mode, PhaseNam
 impl Decider<'_> {
     /// Returns the next turn, whose number was never used.
     pub(super) fn new_turn(&self) -> Next {
-        self.request(Slot::first(What::Turn, self.state.turns + 1))
+        self.request(Slot::first(What::Turn, self.state.turns.count + 1))
     }
 
     /// Returns the next thing for a turn that was asked for and has no reply yet.
@@ -31,15 +31,15 @@ impl Decider<'_> {
         if self.run.is_retried_since(place, failed.at) {
             return self.request(again);
         }
-        let next = self.setup.agents.get(self.state.agent as usize + 1);
+        let next = self.setup.agents.get(self.state.turns.agent as usize + 1);
         let (ms, is_last) = (self.setup.patience_ms, next.is_none());
-        let can_shrink = self.state.owes_state || self.state.context.is_shorter() || self.relief().is_some();
+        let can_shrink = self.state.speech.owes_state || self.state.context.is_shorter() || self.relief().is_some();
         let may_shrink = can_shrink && turn.rejections == 1 && self.state.context.is_near(self.agent().window);
         let patience = Patience { ms, is_last, can_shrink, may_shrink, limit_ms: self.time_left_ms() };
         if failed.is_final(turn.failures, patience) {
             return match next {
                 Some(next) => self.record(Body::Turn(TurnEvent::AgentChanged {
-                    agent: self.state.agent + 1,
+                    agent: self.state.turns.agent + 1,
                     name: next.name.clone(),
                     reason: failed.message.clone(),
                 })),
@@ -60,15 +60,15 @@ impl Decider<'_> {
         if turn.waited || length_ms == 0 {
             return self.request(again);
         }
-        let wait = self.state.wait.map_or(Slot::first(What::Wait, self.state.waits + 1), |wait| wait.slot);
+        let wait = self.state.turns.wait.map_or(Slot::first(What::Wait, self.state.turns.waits + 1), |wait| wait.slot);
         self.want(wait, Command::Wait { length_ms })
     }
 
     /// Asks for a turn once there is room for it, in the agent's window and within the limits.
     fn request(&self, slot: Slot) -> Next {
         let agent = self.agent();
-        if self.state.owes_state {
-            return self.say(MessageKind::RuntimeState, self.state.step, self.runtime_state());
+        if self.state.speech.owes_state {
+            return self.say(MessageKind::RuntimeState, self.state.steps.number, self.runtime_state());
         }
         if let Some(relief) = self.relief() {
             return self.record(match relief {
@@ -192,10 +192,10 @@ impl Decider<'_> {
 
     /// Returns the limits of the agent that is asked now.
     fn agent(&self) -> AgentLimits {
-        let (place, name) = (self.state.agent, String::new());
+        let (place, name) = (self.state.turns.agent, String::new());
         let unknown = AgentLimits { place, name, window: None, output_max: OUTPUT_TOKENS_MAX };
-        let mut limits = self.setup.agents.get(self.state.agent as usize).cloned().unwrap_or(unknown);
-        limits.output_max = self.state.reply_max(limits.output_max);
+        let mut limits = self.setup.agents.get(self.state.turns.agent as usize).cloned().unwrap_or(unknown);
+        limits.output_max = self.state.turns.reply_max(limits.output_max);
         limits
     }
 
@@ -206,6 +206,6 @@ impl Decider<'_> {
         };
         let lock = if self.setup.scope_locked { " The scope is locked: nothing beyond the brief." } else { "" };
         let how = format!("{how}{lock}");
-        prompts::runtime_state(&self.setup.brief, &self.state.past, self.state.step, &how, &self.approved())
+        prompts::runtime_state(&self.setup.brief, &self.state.past, self.state.steps.number, &how, &self.approved())
     }
 }

@@ -74,6 +74,7 @@ impl Entry {
 
 /// A line of a journal as it was read: the event, or what could not be understood.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every line is an event: a box would cost each of them")]
 pub enum Line {
     /// An event of our vocabulary.
     Event(Event),
