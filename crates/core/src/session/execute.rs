@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::due;
 use super::machine::{Decider, OPERATOR_ENDED, ROLE_VIOLATED};
 use super::prompts;
 use super::setup::{RETRIES_MAX, SAME_TURNS_MAX, SILENCES_MAX, TOOL_ROUNDS_MAX, Task};
@@ -106,56 +107,51 @@ impl Decider<'_> {
         let Some(taken) = &turn.taken else {
             return if state.given.is_held { self.step_over() } else { self.pursue(turn) };
         };
-        if let Some(reading) = self.read(taken) {
-            return reading;
-        }
-        if let Some(report) = self.report_oddities(taken) {
-            return report;
-        }
-        if let Some(payload) = taken.payload("blocker") {
-            let reason = payload.get("reason").and_then(|reason| reason.as_str()).unwrap_or("blocked");
-            return self
-                .reject_all(taken, Rejection::Skipped)
-                .unwrap_or_else(|| self.leave(PhaseName::Blocker, reason));
-        }
-        if let Some(judged) = self.judge(taken) {
-            return judged;
-        }
+        self.due(due::EXECUTE, taken)
+    }
+
+    /// Leaves for phase 2 if the agent says that it is blocked; its calls are answered first.
+    pub(super) fn blocked(&self, taken: &ReadTurn) -> Option<Next> {
+        let payload = taken.payload("blocker")?;
+        let reason = payload.get("reason").and_then(|reason| reason.as_str()).unwrap_or("blocked");
+        Some(self.reject_all(taken, Rejection::Skipped).unwrap_or_else(|| self.leave(PhaseName::Blocker, reason)))
+    }
+
+    /// Leaves for phase 3 if acts wait for the operator, unless another part asks about the same already.
+    pub(super) fn hold(&self, taken: &ReadTurn) -> Option<Next> {
         let held = self.held(taken);
-        if !held.is_empty() {
-            let categories: Vec<Category> = held.categories().iter().map(Category::new).collect();
-            return match self.run.asks_about(&self.part, &categories) {
-                Some(other) => Next::Wait(On::Part(other.clone())),
-                None => self.leave(PhaseName::Destructive, "destructive intent detected"),
-            };
+        if held.is_empty() {
+            return None;
         }
-        if let Some(answer) = self.after_the_word(taken) {
-            return answer;
-        }
-        if let Some(calls) = self.run_calls(taken) {
-            return calls;
-        }
-        if let Some(steered) = self.steered() {
-            return steered;
-        }
-        if !taken.calls.is_empty() && state.steps.rounds < TOOL_ROUNDS_MAX && !state.given.is_held {
-            return self.new_turn();
-        }
-        // The same request again would bring the same again. An agent that owes a handoff is told its faults instead.
+        let categories: Vec<Category> = held.categories().iter().map(Category::new).collect();
+        Some(match self.run.asks_about(&self.part, &categories) {
+            Some(other) => Next::Wait(On::Part(other.clone())),
+            None => self.leave(PhaseName::Destructive, "destructive intent detected"),
+        })
+    }
+
+    /// Asks for another turn of the same step after calls, as many times as a step may have.
+    pub(super) fn next_round(&self, taken: &ReadTurn) -> Option<Next> {
+        let state = &self.state;
+        let goes_on = !taken.calls.is_empty() && state.steps.rounds < TOOL_ROUNDS_MAX && !state.given.is_held;
+        goes_on.then(|| self.new_turn())
+    }
+
+    /// Tells an agent that said nothing to go on: the same request again would bring the same again. An agent that owes a
+    /// handoff is told its faults instead.
+    pub(super) fn break_silence(&self, _: &ReadTurn) -> Option<Next> {
+        let state = &self.state;
         let owes_handoff = matches!(self.setup.task, Task::Piece(_));
-        if (1..=SILENCES_MAX).contains(&state.speech.silences) && !state.given.is_held && !owes_handoff {
-            return self.say(MessageKind::Nudge, state.steps.number, prompts::nothing_said());
+        let is_silent = (1..=SILENCES_MAX).contains(&state.speech.silences) && !state.given.is_held;
+        (is_silent && !owes_handoff).then(|| self.say(MessageKind::Nudge, state.steps.number, prompts::nothing_said()))
+    }
+
+    /// Leaves for phase 4 if the agent says that all is done.
+    pub(super) fn completed(&self, taken: &ReadTurn) -> Option<Next> {
+        if !taken.calls.is_empty() || taken.payload("completion").is_none() {
+            return None;
         }
-        if let Some(handed_off) = self.hand_off(taken) {
-            return handed_off;
-        }
-        if taken.calls.is_empty() && taken.payload("completion").is_some() {
-            if let Some(due) = self.look_after() {
-                return due;
-            }
-            return self.leave(PhaseName::Completion, "completion detected");
-        }
-        self.step_over()
+        Some(self.look_after().unwrap_or_else(|| self.leave(PhaseName::Completion, "completion detected")))
     }
 
     /// Returns the next thing before the first turn of phase 1; `None` if the handoff is there already.
@@ -173,7 +169,7 @@ impl Decider<'_> {
     }
 
     /// Tells the agent what the operator wants it told, one thing after another.
-    fn steered(&self) -> Option<Next> {
+    pub(super) fn steered(&self) -> Option<Next> {
         let left = self.run.left_to(&self.part);
         let said = left.iter().chain(&self.state.speech.to_tell).nth(self.state.speech.told)?;
         Some(self.say(MessageKind::Steer, self.state.steps.number, prompts::said(said)))
@@ -192,7 +188,7 @@ impl Decider<'_> {
     }
 
     /// Puts on record, once, that the agent announced another phase or used phrases that no agent shall.
-    fn report_oddities(&self, taken: &ReadTurn) -> Option<Next> {
+    pub(super) fn report_oddities(&self, taken: &ReadTurn) -> Option<Next> {
         let declared = taken.declared();
         let expected = match declared {
             None | Some(PhaseName::Execute) => true,
@@ -229,7 +225,7 @@ impl Decider<'_> {
     }
 
     /// Judges each call on its own, and answers those that will not be carried out.
-    fn judge(&self, taken: &ReadTurn) -> Option<Next> {
+    pub(super) fn judge(&self, taken: &ReadTurn) -> Option<Next> {
         taken.calls.iter().filter(|call| call.is_idle()).find_map(|call| self.judge_one(call, taken))
     }
 
@@ -454,7 +450,7 @@ impl Decider<'_> {
     }
 
     /// Tells the agent the operator's word on what it announced, if no call carries it.
-    fn after_the_word(&self, taken: &ReadTurn) -> Option<Next> {
+    pub(super) fn after_the_word(&self, taken: &ReadTurn) -> Option<Next> {
         match taken.act? {
             OperatorWord::Once | OperatorWord::ForRun if taken.calls.is_empty() => {
                 Some(self.say(MessageKind::Approval, self.state.steps.number, prompts::approved()))
@@ -469,7 +465,7 @@ impl Decider<'_> {
     }
 
     /// Returns the calls that should be in flight now: all reads of a run of reads, else one.
-    fn run_calls(&self, taken: &ReadTurn) -> Option<Next> {
+    pub(super) fn run_calls(&self, taken: &ReadTurn) -> Option<Next> {
         let first = taken.calls.iter().position(|call| call.progress != CallProgress::Finished)?;
         let is_new = matches!(taken.calls[first].progress, CallProgress::Waiting { .. });
         let (mut left, whose) = self.calls_left();
@@ -517,7 +513,7 @@ impl Decider<'_> {
     }
 
     /// Decides what follows a step: a limit, a deadline, the operator, or simply the next one.
-    fn step_over(&self) -> Next {
+    pub(super) fn step_over(&self) -> Next {
         if let Some(due) = self.look_after() {
             return due;
         }

@@ -1,5 +1,6 @@
 //! Phase 0: the agent restates the brief, the operator confirms; nothing is done before.
 
+use super::due;
 use super::hand_off::HANDED_OFF_AT_ONCE;
 use super::machine::{DECLINED, Decider};
 use super::prompts;
@@ -10,7 +11,7 @@ use crate::gate::shell::{Dialect, ShellContext, spoken};
 use crate::memory::{self, View};
 use crate::procedure::Next;
 use crate::trace::{Body, PartEvent};
-use crate::words::{Category, Choice, MessageKind, Mode, PhaseName, QuestionKind, Rejection};
+use crate::words::{Category, Choice, MessageKind, Mode, PhaseName, QuestionKind};
 
 /// The reason of a transition out of phase 0 about which the operator was not asked.
 const COVERED: &str = "covered by the confirmation of the run";
@@ -36,7 +37,7 @@ impl Decider<'_> {
         }
         let Some(turn) = &self.state.turns.latest else { return self.new_turn() };
         match &turn.taken {
-            Some(taken) => self.confirm(taken),
+            Some(taken) => self.due(due::INTAKE, taken),
             None if self.state.given.is_held => self.answer_to_summary(None),
             None => self.pursue(turn),
         }
@@ -52,32 +53,28 @@ impl Decider<'_> {
         }
     }
 
-    /// Handles a turn that gave a summary, or should have given one.
-    fn confirm(&self, taken: &ReadTurn) -> Next {
-        if let Some(reading) = self.read(taken) {
-            return reading;
-        }
-        if let Some(rejection) = self.reject_all(taken, Rejection::Phase) {
-            return rejection;
-        }
-        if let Some(declared) = taken.declared()
-            && declared != PhaseName::Intake
-            && !taken.drift_told
-        {
-            return self.record(Body::Part(PartEvent::PhaseDrift {
-                turn: self.state.turns.count,
-                declared,
-                phase: PhaseName::Intake,
-            }));
-        }
-        let found = taken.payload("confirmation").is_some();
-        if !found && self.holds_handoff(taken) {
-            return self.leave(PhaseName::Execute, HANDED_OFF_AT_ONCE);
-        }
-        if !found && self.state.speech.nudges < NUDGES_MAX {
-            return self.say(MessageKind::Nudge, 0, prompts::nudge());
-        }
-        self.answer_to_summary(Some((taken, found)))
+    /// Puts on record, once, that the agent announced another phase.
+    pub(super) fn drift_from_intake(&self, taken: &ReadTurn) -> Option<Next> {
+        let declared = taken.declared().filter(|declared| *declared != PhaseName::Intake && !taken.drift_told)?;
+        let (turn, phase) = (self.state.turns.count, PhaseName::Intake);
+        Some(self.record(Body::Part(PartEvent::PhaseDrift { turn, declared, phase })))
+    }
+
+    /// Leaves for phase 1 if the handoff is there in place of a summary.
+    pub(super) fn handed_off_at_once(&self, taken: &ReadTurn) -> Option<Next> {
+        let is_there = taken.payload("confirmation").is_none() && self.holds_handoff(taken);
+        is_there.then(|| self.leave(PhaseName::Execute, HANDED_OFF_AT_ONCE))
+    }
+
+    /// Asks an agent that gave no summary for it.
+    pub(super) fn nudge(&self, taken: &ReadTurn) -> Option<Next> {
+        let is_missing = taken.payload("confirmation").is_none() && self.state.speech.nudges < NUDGES_MAX;
+        is_missing.then(|| self.say(MessageKind::Nudge, 0, prompts::nudge()))
+    }
+
+    /// Puts a turn that gave a summary, or should have given one, to the operator.
+    pub(super) fn summary_answered(&self, taken: &ReadTurn) -> Option<Next> {
+        Some(self.answer_to_summary(Some((taken, taken.payload("confirmation").is_some()))))
     }
 
     /// Waits for the operator's word on the summary and acts on it. Never goes on without one.

@@ -8,6 +8,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use super::context::{self, Context};
+use super::due;
 use super::hand_off::HANDOFF_FAILED;
 use super::prompts;
 use super::setup::{SILENCES_MAX, Setup, Task};
@@ -281,7 +282,12 @@ impl<'a> Decider<'a> {
         Some(self.record(Body::Turn(TurnEvent::TurnRead { turn, fired })))
     }
 
-    /// Answers the next call that needs an answer without being carried out, in a phase without tools.
+    /// Answers a call that was asked for in a phase without tools.
+    pub(super) fn reject_in_this_phase(&self, taken: &ReadTurn) -> Option<Next> {
+        self.reject_all(taken, Rejection::Phase)
+    }
+
+    /// Answers the next call that needs an answer without being carried out.
     pub(super) fn reject_all(&self, taken: &ReadTurn, rejection: Rejection) -> Option<Next> {
         let call = taken.calls.iter().find(|call| call.is_idle())?;
         let content = prompts::rejected(rejection, &call.call.name, None);
@@ -358,12 +364,17 @@ impl<'a> Decider<'a> {
                 self.pursue(turn)
             };
         };
-        self.read(taken)
-            .or_else(|| self.reject_all(taken, Rejection::Phase))
-            .or_else(|| {
-                let is_silent = (1..=SILENCES_MAX).contains(&self.state.speech.silences);
-                is_silent.then(|| self.say(MessageKind::Report, self.state.steps.number, prompts::report()))
-            })
-            .unwrap_or_else(|| self.leave(PhaseName::Done, "completion report delivered"))
+        self.due(due::COMPLETION, taken)
+    }
+
+    /// Asks an agent that said nothing for its report once more.
+    pub(super) fn report_again(&self, _: &ReadTurn) -> Option<Next> {
+        let is_silent = (1..=SILENCES_MAX).contains(&self.state.speech.silences);
+        is_silent.then(|| self.say(MessageKind::Report, self.state.steps.number, prompts::report()))
+    }
+
+    /// Ends the session once its report is there.
+    pub(super) fn delivered(&self) -> Next {
+        self.leave(PhaseName::Done, "completion report delivered")
     }
 }

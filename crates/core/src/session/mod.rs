@@ -11,6 +11,7 @@ mod again;
 pub mod amendment;
 mod context;
 mod custody;
+mod due;
 mod execute;
 pub mod explain;
 mod hand_off;
