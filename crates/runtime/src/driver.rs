@@ -7,7 +7,8 @@
 //! then it is asked for anew whether it is still wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use adjutant_core::gate::custody::FolderChange;
@@ -33,15 +34,22 @@ use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior};
 
+use crate::agent_past::AgentPast;
 use crate::flight::{self, Landed, Landing, Readied};
 use crate::in_flight::{self, Flown, InFlight};
-use crate::known_files::KnownFiles;
 use crate::masking::Masks;
 use crate::request::{Asked, Outbox};
 use crate::rescue;
 
 /// The interval at which a driver says that it is alive: a third of the lease, so that two may be missed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// Number of events of a journal from which a thread for half of the folding is worth its start.
+const PAST_ASIDE_MIN: usize = 4096;
+
+/// Number of events that are handed to that thread at once, and of such pieces that may wait for it.
+const PAST_PIECE: usize = 512;
+const PAST_PIECES_MAX: usize = 32;
 
 /// The ports to the outside world that a driver needs.
 #[derive(Clone)]
@@ -73,7 +81,8 @@ pub struct Driver<'j, P: Procedure> {
     specs: ToolSpecs,
     /// The tools as they were offered last before this driver; `None` if they are not on record.
     offered_before: Option<ToolSpecs>,
-    transcripts: BTreeMap<Part, Transcript>,
+    /// The past of the run as its agents know it.
+    past: AgentPast,
     /// The messages sent so far, of each part that has not ended.
     outboxes: BTreeMap<Part, Outbox>,
     /// Calls whose arguments the journal has masked, as they were; gone with this process.
@@ -86,12 +95,8 @@ pub struct Driver<'j, P: Procedure> {
     readied: Option<(WantedCall, Readied)>,
     /// Questions that nobody is there to answer.
     parked: BTreeSet<Key>,
-    /// The state of files as agents know it.
-    known_files: KnownFiles,
     /// The run's id, once its beginning is on record.
     run_id: Option<String>,
-    /// The most bytes of a result that are sent, as the run began; all if absent.
-    result_bytes_max: Option<u64>,
     /// Number of turns taken in the run.
     turns: usize,
     standing: Standing,
@@ -175,6 +180,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
     /// A driver for the run that `journal` holds. `events` is what the journal says so far.
     pub fn new(run: Run<P>, events: Vec<Event>, journal: &'j mut dyn Journal, ports: Ports, masks: Masks) -> Self {
         let specs = ports.tools.specs();
+        let past = AgentPast::new(ports.results);
         let mut driver = Self {
             drive: Drive::new(run),
             journal,
@@ -182,7 +188,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             masks: Arc::new(masks),
             specs,
             offered_before: offered_on_record(&events).map(OfferedTools::specs),
-            transcripts: BTreeMap::new(),
+            past,
             outboxes: BTreeMap::new(),
             unmasked: BTreeMap::new(),
             flight: InFlight::default(),
@@ -190,19 +196,21 @@ impl<'j, P: Procedure> Driver<'j, P> {
             preparing: None,
             readied: None,
             parked: BTreeSet::new(),
-            known_files: KnownFiles::default(),
             run_id: None,
-            result_bytes_max: None,
             turns: 0,
             // Somebody else may have been at work since its last driver.
             standing: if events.is_empty() { Standing::AtWork } else { Standing::Still },
             lets_sleep: false,
             checked_out: None,
         };
-        for event in events {
-            driver.fold(event);
-        }
+        driver.fold_all(events);
         driver
+    }
+
+    /// Ends the driver of a process that is about to end itself. What is remembered of a long run is left to the system,
+    /// which takes it back at once: to free it message by message takes as long as it took to fold it.
+    pub fn leave(self) {
+        std::mem::forget((self.drive, self.past));
     }
 
     /// From here on the run is let go where all that is open is a wait of more than [`SLEEP_OVER_MS`], or a question
@@ -479,29 +487,52 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     fn fold(&mut self, event: Event) {
-        if !self.drive.apply(&event) {
+        if self.note(&event) {
+            self.past.apply(event);
+        }
+    }
+
+    /// Folds the events of a journal. Of many, the agents' past is folded on another thread meanwhile.
+    fn fold_all(&mut self, events: Vec<Event>) {
+        if events.len() < PAST_ASIDE_MIN {
+            events.into_iter().for_each(|event| self.fold(event));
             return;
+        }
+        let mut past = std::mem::replace(&mut self.past, AgentPast::new(self.ports.results));
+        self.past = thread::scope(|scope| {
+            let (noted, pieces) = mpsc::sync_channel::<Vec<Event>>(PAST_PIECES_MAX);
+            let aside = scope.spawn(move || {
+                pieces.iter().flatten().for_each(|event| past.apply(event));
+                past
+            });
+            let mut piece = Vec::with_capacity(PAST_PIECE);
+            for event in events {
+                if self.note(&event) {
+                    piece.push(event);
+                }
+                if piece.len() == PAST_PIECE {
+                    noted.send(std::mem::replace(&mut piece, Vec::with_capacity(PAST_PIECE))).ok();
+                }
+            }
+            noted.send(piece).ok();
+            drop(noted);
+            aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+    }
+
+    /// Takes note of an event; says whether it counts.
+    fn note(&mut self, event: &Event) -> bool {
+        if !self.drive.apply(event) {
+            return false;
         }
         if let Body::Run(RunEvent::RunStart(start)) = &event.body {
             self.run_id = Some(start.run_id.to_string());
-            self.result_bytes_max = start.options.result_bytes_max;
         }
         self.turns += usize::from(matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })));
-        self.known_files.apply(&event);
         if let Body::Part(PartEvent::PartEnd { .. }) = event.body {
             self.outboxes.remove(&event.part);
         }
-        match self.transcripts.get_mut(&event.part) {
-            Some(transcript) => transcript.apply(event),
-            None => {
-                let transcript = match self.ports.results {
-                    Results::Fenced => Transcript::fenced(),
-                    Results::Plain => Transcript::default(),
-                };
-                let transcript = transcript.with_results_up_to(self.result_bytes_max);
-                self.transcripts.entry(event.part.clone()).or_insert(transcript).apply(event);
-            }
-        }
+        true
     }
 
     fn begin(&mut self, want: Want) -> Result<(), DriveError> {
@@ -513,12 +544,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
                 let hands = self.tools_in(workspace.as_ref())?;
                 let agent = self.agent(agent)?;
                 let asked = Asked { tools, may_call, output_max, turns_before: self.turns };
-                let transcript = self.transcripts.get(&key.part);
+                let transcript = self.past.transcript(&key.part);
                 let kept = |hash: &str| self.journal.kept(hash);
                 let outbox = self.outboxes.entry(key.part.clone()).or_default();
                 let request = outbox.request(&key, transcript, asked, &*agent, &kept);
                 if let Body::Turn(TurnEvent::AgentRequest { hash, .. }) = &mut intent.body {
-                    *hash = self.transcripts.get_mut(&key.part).map(Transcript::hash);
+                    *hash = self.past.hash(&key.part);
                 }
                 self.write(intent)?;
                 let is_call = |begun: &Begun| matches!(begun, Begun::Call { .. });
@@ -540,7 +571,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
                     return Ok(());
                 };
                 prepared.network = network;
-                prepared.seen = self.known_files.of(&key.part, &prepared.changes);
+                prepared.seen = self.past.files.of(&key.part, &prepared.changes);
                 if let Body::Call(CallEvent::ToolCall { changes, .. }) = &mut intent.body {
                     changes.clone_from(&prepared.changes);
                 }
@@ -791,7 +822,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     fn keep_unmasked(&mut self, part: &Part, calls: Vec<(usize, ToolCall)>) {
-        let first = self.transcripts.get(part).map_or(0, Transcript::calls) + 1;
+        let first = self.past.transcript(part).map_or(0, Transcript::calls) + 1;
         for (index, call) in calls {
             let number = first.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
             self.unmasked.insert((part.clone(), number), call);

@@ -8,6 +8,7 @@
 //! [`Correspondence`] is the operator at a terminal who also hears by the run's mailbox, and [`Unattended`] the one who
 //! has only the mailbox; [`mail`] is how both use it.
 
+mod agent_past;
 pub mod assembly;
 mod correspondence;
 mod driver;

@@ -12,9 +12,9 @@ use crate::scan::LINE_BYTES_MAX;
 /// Number of bytes read before the first lines are looked for; a small file needs no more.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Number of bytes of lines handed out at once, if there are as many: enough that starting a thread for a part of them
-/// costs nothing beside decoding it.
-const BATCH_BYTES: usize = 4 * 1024 * 1024;
+/// Number of bytes of lines handed out at once, if there are as many: enough that handing them to another thread costs
+/// nothing beside decoding them, and so few that all threads end at about the same time.
+const BATCH_BYTES: usize = 1024 * 1024;
 
 /// The next piece of a file of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,6 +19,7 @@ pub mod recover;
 pub mod verify;
 pub mod pack;
 mod batches;
+mod decoders;
 pub mod chain;
 pub mod lease;
 pub mod disk;

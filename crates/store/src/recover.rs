@@ -5,23 +5,27 @@
 //! be understood, and what is damaged, by line. Keeps the events and a few megabytes of lines, never the
 //! file. Changes no file and refuses no damage: whether to go on is for whoever asked.
 //!
-//! Begin with [`read`]. Decoding is done in parallel, a batch at a time, comparing in order.
+//! Begin with [`read`]. Decoding is done in parallel, a batch at a time (`decoders.rs`), comparing in order.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
-use std::num::NonZero;
 use std::thread;
 
-use adjutant_core::trace::{Body, Event, EventKind, Line, RunEvent, TRACE_VERSION, wire};
+use adjutant_core::trace::wire::{self, LineReader, ShortHash};
+use adjutant_core::trace::{Body, Event, EventKind, Line, RunEvent, TRACE_VERSION};
 use thiserror::Error;
 
 use crate::batches::{Batch, Batches, TooLong};
-use crate::chain;
+use crate::decoders::{Decoded, Decoders, decode, too_long};
 use crate::lease::Seal;
-use crate::scan::LINE_BYTES_MAX;
 
-/// Below how many bytes a batch is decoded by one thread: starting others takes longer.
-const PARALLEL_BYTES_MIN: usize = 256 * 1024;
+/// Number of bytes of a journal for which room for one event is made at once. Lines are longer; room that isn't used
+/// is never touched, and events that had to move would be.
+const EVENT_BYTES_MIN: u64 = 256;
+
+/// The most events for which room is made at once.
+const EVENTS_AT_ONCE_MAX: u64 = 1 << 20;
 
 /// The content of a journal.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -162,14 +166,32 @@ pub enum JournalReadError {
 /// Reads the journal `from`. `seal` is its last driver's.
 ///
 /// A line that can't be read takes the number that it should have had; after a gap the numbers are taken as they are
-/// found. A line that is longer than [`LINE_BYTES_MAX`] counts as one that can't be read, and is not kept either.
+/// found. A line that is longer than [`LINE_BYTES_MAX`](crate::scan::LINE_BYTES_MAX) counts as one that can't be read, and is not kept either.
 ///
 /// # Errors
 ///
 /// [`JournalReadError::Foreign`] if its header says that it is not one of ours, [`JournalReadError::Unreadable`] if
 /// `from` fails.
 pub fn read(from: impl Read, seal: Option<&Seal>, loss: Loss) -> Result<JournalReading, JournalReadError> {
-    let mut events = Vec::new();
+    read_into(Vec::new(), from, seal, loss)
+}
+
+/// Reads the journal in `file`, as [`read`] does.
+///
+/// # Errors
+///
+/// As [`read`].
+pub(crate) fn read_file(file: &File, seal: Option<&Seal>, loss: Loss) -> Result<JournalReading, JournalReadError> {
+    let events = (file.metadata()?.len() / EVENT_BYTES_MIN).min(EVENTS_AT_ONCE_MAX);
+    read_into(Vec::with_capacity(usize::try_from(events).unwrap_or(0)), file, seal, loss)
+}
+
+fn read_into(
+    mut events: Vec<Event>,
+    from: impl Read,
+    seal: Option<&Seal>,
+    loss: Loss,
+) -> Result<JournalReading, JournalReadError> {
     let reading = read_each(from, seal, loss, |_, event| events.push(event))?;
     Ok(JournalReading { events, ..reading })
 }
@@ -190,44 +212,53 @@ pub fn read_each(
     let mut fold = ReadingFold {
         reading: JournalReading::default(),
         line: 0,
+        last_hash: None,
         accepted: Vec::new(),
         seal,
         unsealed: None,
         behind_seal: None,
         each,
     };
+    thread::scope(|scope| {
+        let mut decoders = Decoders::new(scope);
+        let read = read_batches(&mut batches, &mut decoders, &mut fold);
+        decoders.end();
+        read
+    })?;
+    Ok(fold.end(loss))
+}
+
+fn read_batches<E: FnMut(u64, Event)>(
+    batches: &mut Batches<impl Read>,
+    decoders: &mut Decoders<'_, '_>,
+    fold: &mut ReadingFold<'_, E>,
+) -> Result<(), JournalReadError> {
+    let mut is_first = true;
     while let Some(batch) = batches.next()? {
-        if fold.line == 0 {
+        if std::mem::take(&mut is_first) {
             check_header(&batch)?;
         }
-        match batch {
-            Batch::Lines(bytes) => {
-                let lines = split(bytes);
-                fold.reading.whole_bytes += bytes.len() as u64;
-                for decoded in decode_all(&lines, bytes.len()).into_iter().flatten() {
-                    fold.line(decoded);
-                }
+        if let Batch::Lines(bytes) = batch {
+            fold.reading.whole_bytes += bytes.len() as u64;
+            decoders.put(bytes);
+            while let Some(decoded) = decoders.take_if_full() {
+                fold.lines(decoded);
             }
+            continue;
+        }
+        fold.rest_of(decoders);
+        match batch {
+            Batch::Lines(_) => {}
             Batch::TooLong(line) if line.is_terminated => {
                 fold.reading.whole_bytes += line.bytes + 1;
                 fold.line(passed_over(&line));
             }
             Batch::TooLong(line) => fold.rest(passed_over(&line), line.bytes),
-            Batch::Rest(rest) => fold.rest(decode(rest), rest.len() as u64),
+            Batch::Rest(rest) => fold.rest(decode(&mut LineReader::default(), rest), rest.len() as u64),
         }
     }
-    Ok(fold.end(loss))
-}
-
-/// The lines in `bytes`, which ends with a line feed, each without it.
-fn split(bytes: &[u8]) -> Vec<&[u8]> {
-    let mut lines = Vec::with_capacity(bytes.len() / 256);
-    let mut begin = 0;
-    for end in memchr::memchr_iter(b'\n', bytes) {
-        lines.push(&bytes[begin..end]);
-        begin = end + 1;
-    }
-    lines
+    fold.rest_of(decoders);
+    Ok(())
 }
 
 /// Checks that the first line doesn't make the journal one of the peer or of a later format. A damaged line passes.
@@ -252,66 +283,16 @@ fn check_header(batch: &Batch<'_>) -> Result<(), Foreign> {
     }
 }
 
-/// A line as one thread reads it, knowing nothing of the others.
-struct Decoded<'a> {
-    hash: String,
-    prev: Option<&'a [u8]>,
-    line: Result<Line, UnreadableLine>,
-}
-
-struct UnreadableLine {
-    why: String,
-    seq: Option<u64>,
-}
-
-/// All lines in their order, in as many pieces as there were threads.
-fn decode_all<'a>(lines: &[&'a [u8]], bytes: usize) -> Vec<Vec<Decoded<'a>>> {
-    let decode_part = |part: &[&'a [u8]]| part.iter().map(|line| decode(line)).collect::<Vec<_>>();
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    if bytes < PARALLEL_BYTES_MIN || threads == 1 {
-        return vec![decode_part(lines)];
-    }
-    thread::scope(|scope| {
-        let parts: Vec<_> = lines
-            .chunks(lines.len().div_ceil(threads).max(1))
-            .map(|part| (part, scope.spawn(move || decode_part(part))))
-            .collect();
-        // A thread that could not finish leaves its part to this one.
-        parts.into_iter().map(|(part, thread)| thread.join().unwrap_or_else(|_| decode_part(part))).collect()
-    })
-}
-
-fn decode(line: &[u8]) -> Decoded<'_> {
-    Decoded { hash: wire::line_hash(line), prev: chain::prev(line), line: decode_text(line) }
-}
-
 /// A line that is too long: only its hash counts, to which the next one is linked.
-fn passed_over(line: &TooLong) -> Decoded<'static> {
-    Decoded { hash: wire::short(&line.hash), prev: None, line: Err(too_long()) }
-}
-
-fn too_long() -> UnreadableLine {
-    UnreadableLine { why: format!("it is longer than {} MiB", LINE_BYTES_MAX / (1024 * 1024)), seq: None }
-}
-
-fn decode_text(line: &[u8]) -> Result<Line, UnreadableLine> {
-    if line.len() > LINE_BYTES_MAX {
-        return Err(too_long());
-    }
-    let text = std::str::from_utf8(line).map_err(|error| UnreadableLine {
-        why: format!("it is not UTF-8 after {} bytes", error.valid_up_to()),
-        seq: None,
-    })?;
-    wire::decode(text).map_err(|error| {
-        let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
-        UnreadableLine { why: format!("{error}{source}"), seq: wire::head(text).ok().and_then(|head| head.seq) }
-    })
+fn passed_over(line: &TooLong) -> Decoded {
+    Decoded { hash: ShortHash::of(&line.hash), prev: None, line: Err(too_long()) }
 }
 
 /// Puts decoded lines together in their order.
 struct ReadingFold<'s, E> {
     reading: JournalReading,
     line: u64,
+    last_hash: Option<ShortHash>,
     accepted: Vec<u64>,
     seal: Option<&'s Seal>,
     /// The line that has the number of the seal and another hash. It need not be the last: a driver that died between a
@@ -323,7 +304,18 @@ struct ReadingFold<'s, E> {
 }
 
 impl<E: FnMut(u64, Event)> ReadingFold<'_, E> {
-    fn line(&mut self, decoded: Decoded<'_>) {
+    /// Takes what the decoders still have.
+    fn rest_of(&mut self, decoders: &mut Decoders<'_, '_>) {
+        while let Some(decoded) = decoders.take() {
+            self.lines(decoded);
+        }
+    }
+
+    fn lines(&mut self, decoded: Vec<Decoded>) {
+        decoded.into_iter().for_each(|line| self.line(line));
+    }
+
+    fn line(&mut self, decoded: Decoded) {
         self.line += 1;
         if let Some(why) = self.why_damaged(&decoded) {
             self.reading.damaged.push(DamagedLine { line: self.line, why });
@@ -332,14 +324,14 @@ impl<E: FnMut(u64, Event)> ReadingFold<'_, E> {
             Ok(Line::Event(Event { seq, .. }) | Line::Unknown { seq, .. }) => *seq,
             Err(unreadable) => unreadable.seq.unwrap_or(self.reading.next_seq),
         };
-        if self.seal.is_some_and(|seal| seal.seq == seq && seal.hash != decoded.hash) {
+        if self.seal.is_some_and(|seal| seal.seq == seq && seal.hash != decoded.hash.as_str()) {
             self.unsealed = Some(self.line);
         }
         if self.seal.is_some_and(|seal| seal.seq < seq) && self.behind_seal.is_none() {
             self.behind_seal = Some(self.line);
         }
         self.reading.next_seq = seq.saturating_add(1);
-        self.reading.last_hash = Some(decoded.hash);
+        self.last_hash = Some(decoded.hash);
         match decoded.line {
             Ok(Line::Event(event)) => {
                 if let Body::Run(RunEvent::RunResume { accepted_damage, .. }) = &event.body {
@@ -352,7 +344,7 @@ impl<E: FnMut(u64, Event)> ReadingFold<'_, E> {
         }
     }
 
-    fn why_damaged(&self, decoded: &Decoded<'_>) -> Option<Why> {
+    fn why_damaged(&self, decoded: &Decoded) -> Option<Why> {
         let expected = self.reading.next_seq;
         match &decoded.line {
             Err(unreadable) => Some(Why::Unreadable(unreadable.why.clone())),
@@ -360,7 +352,7 @@ impl<E: FnMut(u64, Event)> ReadingFold<'_, E> {
                 if *found != expected {
                     return Some(Why::Gap { expected, found: *found });
                 }
-                let linked = decoded.prev == self.reading.last_hash.as_ref().map(String::as_bytes);
+                let linked = decoded.prev == self.last_hash;
                 (!linked).then_some(Why::BrokenLink)
             }
         }
@@ -368,8 +360,8 @@ impl<E: FnMut(u64, Event)> ReadingFold<'_, E> {
 
     /// Handles the bytes after the last line feed. They are a whole line if they are exactly the line that should
     /// follow. Otherwise they are torn: a line is written with its line feed in one call.
-    fn rest(&mut self, last: Decoded<'_>, bytes: u64) {
-        let sealed = self.seal.is_some_and(|seal| seal.hash == last.hash);
+    fn rest(&mut self, last: Decoded, bytes: u64) {
+        let sealed = self.seal.is_some_and(|seal| seal.hash == last.hash.as_str());
         if last.line.is_ok() && (sealed || self.why_damaged(&last).is_none()) {
             self.reading.tail = JournalEnd::Unterminated;
             self.reading.whole_bytes += bytes;
@@ -383,6 +375,7 @@ impl<E: FnMut(u64, Event)> ReadingFold<'_, E> {
         self.reading.damaged.extend(self.not_as_sealed(loss));
         self.reading.damaged.sort_by_key(|damaged| damaged.line);
         self.reading.lines = self.line;
+        self.reading.last_hash = self.last_hash.map(|hash| hash.as_str().to_owned());
         let accepted = self.accepted;
         self.reading.damaged.retain(|damaged| {
             let known = accepted.contains(&damaged.line);
@@ -464,7 +457,8 @@ mod tests {
     }
 
     fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
-        split(bytes).into_iter().map(<[u8]>::to_vec).collect()
+        let without_end = |line: &[u8]| line.strip_suffix(b"\n").unwrap_or(line).to_vec();
+        bytes.split_inclusive(|byte| *byte == b'\n').map(without_end).collect()
     }
 
     fn joined(lines: &[Vec<u8>]) -> Vec<u8> {
@@ -553,7 +547,7 @@ mod tests {
             (0..3000).map(|n| Body::Host(HostEvent::Warning { text: format!("{n} {}", "x".repeat(100)) })),
         );
         let (mut bytes, mut events, seal) = written(bodies);
-        assert!(bytes.len() > PARALLEL_BYTES_MIN);
+        assert!(bytes.len() > crate::decoders::PARALLEL_BYTES_MIN);
         let reading = read_bytes(&bytes, Some(&seal), Loss::CantBe).expect("ours");
         assert_eq!((&reading.events, reading.damaged.len()), (&events, 0));
         let line = memchr::memchr_iter(b'\n', &bytes).nth(1499).expect("lines") + 1;

@@ -123,7 +123,9 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             console.show_question(&key, &question);
         }
         driver.recover().await?;
-        sitting::drive(&mut driver, &screen, run_id.as_str(), Some(&journal)).await
+        let ended = sitting::drive(&mut driver, &screen, run_id.as_str(), Some(&journal)).await?;
+        driver.leave();
+        anyhow::Ok(ended)
     })?;
     runtime.shutdown_background();
     sitting::close(sitting)?;

@@ -2,6 +2,7 @@
 //! outside once. Rebuilt from the journal, and asked before anything is appended to it.
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use jiff::Timestamp;
 use thiserror::Error;
@@ -10,15 +11,70 @@ use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent
 use crate::words::id::WorkspaceId;
 use crate::words::moment::after;
 use crate::words::tool::FileChange;
-use crate::words::{Key, Part, Question};
+use crate::words::{Key, Part, Question, Slot};
 
 /// Record of the things that a run asked for, with their outcomes.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     open: BTreeMap<Key, Open>,
-    closed: HashSet<Key>,
+    closed: ClosedSlots,
     messages: HashSet<String>,
     ended: bool,
+}
+
+/// The slots that have an outcome, by part: a long run has tens of thousands, in few parts.
+#[derive(Debug, Clone, Default)]
+struct ClosedSlots(BTreeMap<Part, HashSet<Slot, BuildHasherDefault<SlotHasher>>>);
+
+impl ClosedSlots {
+    fn contains(&self, part: &Part, slot: &Slot) -> bool {
+        self.0.get(part).is_some_and(|closed| closed.contains(slot))
+    }
+
+    fn insert(&mut self, part: &Part, slot: Slot) {
+        match self.0.get_mut(part) {
+            Some(closed) => closed.insert(slot),
+            None => self.0.entry(part.clone()).or_default().insert(slot),
+        };
+    }
+}
+
+/// Hashes slots, which are small numbers that the program counts itself: nobody can choose them so that they collide.
+#[derive(Default)]
+struct SlotHasher(u64);
+
+impl SlotHasher {
+    fn mix(&mut self, number: u64) {
+        // The fractional part of the golden ratio, an odd number that spreads neighbours.
+        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Hasher for SlotHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.mix(u64::from(*byte)));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.mix(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.mix(number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.mix(number as u64);
+    }
+
+    fn write_isize(&mut self, number: isize) {
+        self.mix(number.unsigned_abs() as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        // Tables take their place from the low bits, which a product leaves the least mixed.
+        self.0 ^ (self.0 >> 32)
+    }
 }
 
 /// Something that was asked for and has no outcome yet.
@@ -131,13 +187,13 @@ impl Ledger {
         }
         if let Some(slot) = entry.body.intent() {
             let key = Key { part: entry.part.clone(), slot: *slot };
-            if self.open.contains_key(&key) || self.closed.contains(&key) {
+            if self.knows(&key) {
                 return Err(Breach::KeyReused(key));
             }
         }
         if let Some(slot) = entry.body.outcome() {
             let key = Key { part: entry.part.clone(), slot: *slot };
-            if self.closed.contains(&key) {
+            if self.closed.contains(&key.part, &key.slot) {
                 return Err(Breach::SecondOutcome(key));
             }
             let Some(open) = self.open.get(&key) else {
@@ -160,7 +216,7 @@ impl Ledger {
     #[must_use]
     pub fn is_over(&self, event: &Event) -> bool {
         let slot = event.body.intent().or_else(|| event.body.outcome());
-        slot.is_some_and(|slot| self.closed.contains(&Key { part: event.part.clone(), slot: *slot }))
+        slot.is_some_and(|slot| self.closed.contains(&event.part, slot))
     }
 
     /// Takes note of an event that is in the journal.
@@ -176,7 +232,7 @@ impl Ledger {
         if let Some(slot) = event.body.outcome() {
             let key = Key { part: event.part.clone(), slot: *slot };
             self.open.remove(&key);
-            self.closed.insert(key);
+            self.closed.insert(&event.part, *slot);
         }
         self.ended |= matches!(event.body, Body::Run(RunEvent::RunEnd { .. }));
     }
@@ -195,7 +251,7 @@ impl Ledger {
     /// Returns true if `key` was ever begun.
     #[must_use]
     pub fn knows(&self, key: &Key) -> bool {
-        self.open.contains_key(key) || self.closed.contains(key)
+        self.open.contains_key(key) || self.closed.contains(&key.part, &key.slot)
     }
 
     /// Returns true if a message with this id was used before.

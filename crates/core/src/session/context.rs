@@ -287,10 +287,32 @@ fn bytes(call: &ToolCall) -> u64 {
 
 /// Returns the number of bytes that a value has as JSON.
 fn written(value: &Value) -> u64 {
-    let mut counted = Counted(0);
-    // It takes whatever it is given.
-    let _ = write!(counted, "{value}");
-    counted.0
+    let listed = |count: usize| 2 + count.saturating_sub(1) as u64;
+    match value {
+        // A journal holds what is written here a hundred thousand times over: texts are counted where they stand.
+        Value::String(text) => written_text(text),
+        Value::Array(items) => listed(items.len()) + items.iter().map(written).sum::<u64>(),
+        Value::Object(fields) => {
+            let fields_bytes = fields.iter().map(|(name, value)| written_text(name) + 1 + written(value));
+            listed(fields.len()) + fields_bytes.sum::<u64>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
+            let mut counted = Counted(0);
+            // It takes whatever it is given.
+            let _ = write!(counted, "{value}");
+            counted.0
+        }
+    }
+}
+
+/// Returns the number of bytes that a text has as JSON, with its quotes.
+fn written_text(text: &str) -> u64 {
+    let escapes = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+        0..0x20 => 5,
+        _ => 0,
+    });
+    2 + text.len() as u64 + escapes.sum::<u64>()
 }
 
 /// Number of bytes that were written to it.
@@ -326,6 +348,20 @@ mod tests {
         assert!(context.relief(Some(200_000), 1000, &state).is_some());
         context.change_agent();
         assert_eq!(context.relief(Some(200_000), 1000, &state), None);
+    }
+
+    #[test]
+    fn the_bytes_of_a_value_are_those_that_are_written() {
+        let every_byte: String = (0..0x250).filter_map(char::from_u32).collect();
+        for value in [
+            serde_json::json!(null),
+            serde_json::json!([]),
+            serde_json::json!({}),
+            serde_json::json!([1, -2.5, 1e300, true, [false, "a"], {"b": {}}]),
+            serde_json::json!({"a\n": every_byte, "\u{1}\u{7f}": {"c": [null], "d": "\u{2028}\"\\/"}}),
+        ] {
+            assert_eq!(written(&value), value.to_string().len() as u64, "{value}");
+        }
     }
 
     #[test]

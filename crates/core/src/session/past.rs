@@ -98,21 +98,39 @@ struct BoundedLine {
 
 impl fmt::Write for BoundedLine {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        for c in part.chars() {
-            if c.is_whitespace() {
+        // Most of a text is words: they are taken whole.
+        for word in part.split_inclusive(char::is_whitespace) {
+            let plain = word.trim_end_matches(char::is_whitespace);
+            self.take(plain)?;
+            if plain.len() < word.len() {
                 self.owes_space = !self.text.is_empty();
-                continue;
-            }
-            let space = std::mem::take(&mut self.owes_space).then_some(' ');
-            for c in space.into_iter().chain([c]) {
-                if self.left == 0 {
-                    self.text.push('\u{2026}');
-                    return Err(fmt::Error);
-                }
-                self.text.push(c);
-                self.left -= 1;
             }
         }
+        Ok(())
+    }
+}
+
+impl BoundedLine {
+    /// Takes a text without white space, or as much of it as there is room for.
+    fn take(&mut self, word: &str) -> fmt::Result {
+        if word.is_empty() {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.owes_space) {
+            self.take(" ")?;
+        }
+        // No text has more characters than bytes.
+        let chars = if word.len() <= self.left { word.chars().count() } else { self.left };
+        let fits = match word.char_indices().nth(chars) {
+            Some((end, _)) => &word[..end],
+            None => word,
+        };
+        self.text.push_str(fits);
+        if fits.len() < word.len() {
+            self.text.push('\u{2026}');
+            return Err(fmt::Error);
+        }
+        self.left -= fits.chars().count();
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, VariantAccess, 
 use thiserror::Error;
 
 use super::event::{Body, Event, EventKind, Line};
+use crate::words::Part;
 
 /// Number of hexadecimal digits of a line's hash that the next line carries.
 pub const PREV_CHARS: usize = 16;
@@ -21,13 +22,46 @@ pub const PREV_CHARS: usize = 16;
 /// The short hash of a line as it was written, without its line feed.
 #[must_use]
 pub fn line_hash(line: &[u8]) -> String {
-    short(&blake3::hash(line))
+    ShortHash::of_line(line).as_str().to_owned()
 }
 
 /// The part of a hash that is written down: its first [`PREV_CHARS`] digits.
 #[must_use]
 pub fn short(hash: &blake3::Hash) -> String {
-    hash.to_hex()[..PREV_CHARS].to_owned()
+    ShortHash::of(hash).as_str().to_owned()
+}
+
+/// The short hash of a line, kept where it stands: whoever checks a whole journal makes one for each line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShortHash([u8; PREV_CHARS]);
+
+impl ShortHash {
+    /// Returns the short hash of a line without its line feed.
+    #[must_use]
+    pub fn of_line(line: &[u8]) -> Self {
+        Self::of(&blake3::hash(line))
+    }
+
+    /// Returns the part of `hash` that is written down.
+    #[must_use]
+    pub fn of(hash: &blake3::Hash) -> Self {
+        let hex = hash.to_hex();
+        let mut digits = [0; PREV_CHARS];
+        digits.copy_from_slice(&hex.as_bytes()[..PREV_CHARS]);
+        Self(digits)
+    }
+
+    /// Returns the hash with these digits; they are not looked at.
+    #[must_use]
+    pub fn from_digits(digits: [u8; PREV_CHARS]) -> Self {
+        Self(digits)
+    }
+
+    /// Returns its digits; nothing if they are none.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 /// The line for `event`, without a line feed. `prev` is the hash of the line before.
@@ -115,26 +149,53 @@ pub fn head(line: &str) -> Result<LineHead<'_>, BadLine> {
 ///
 /// [`BadLine`] says what is wrong with it.
 pub fn decode(line: &str) -> Result<Line, BadLine> {
-    let (seq, at, kind, part) = match as_we_write(line) {
-        Some(Beginning { seq, at, kind, part }) => {
-            (Some(seq), Some(Cow::Borrowed(at)), Cow::Borrowed(kind), part.into())
+    LineReader::default().decode(line)
+}
+
+/// A reader of many lines. Neighbours mostly lie in one part of the run, whose name they then share.
+#[derive(Debug, Default)]
+pub struct LineReader {
+    part: Part,
+}
+
+impl LineReader {
+    /// Returns the event on `line`, as [`decode`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`BadLine`] says what is wrong with it.
+    pub fn decode(&mut self, line: &str) -> Result<Line, BadLine> {
+        let (seq, at, kind, part) = match as_we_write(line) {
+            Some(Beginning { seq, at, kind, part }) => {
+                (Some(seq), Some(Cow::Borrowed(at)), Cow::Borrowed(kind), part.into())
+            }
+            None => {
+                let LineHead { seq, at, kind, part, .. } = head(line)?;
+                (seq, at, kind, part.unwrap_or_default())
+            }
+        };
+        let seq = seq.ok_or(BadLine::BadHead { field: "seq" })?;
+        let at = at.as_deref().and_then(|at| at.parse().ok()).ok_or(BadLine::BadHead { field: "at" })?;
+        let part = self.part(&part)?;
+        Ok(match body(&kind, line)? {
+            Some(body) => Line::Event(Event { seq, at, part, body }),
+            // Nobody parses the fields of an unknown type, so that at least it is JSON is seen to here.
+            None => {
+                head(line)?;
+                Line::Unknown { seq, kind: kind.into_owned() }
+            }
+        })
+    }
+
+    fn part(&mut self, text: &str) -> Result<Part, BadLine> {
+        if text.is_empty() {
+            return Ok(Part::root());
         }
-        None => {
-            let LineHead { seq, at, kind, part, .. } = head(line)?;
-            (seq, at, kind, part.unwrap_or_default())
+        if self.part.as_str() != text {
+            self.part = text.parse().map_err(|_| BadLine::BadHead { field: "part" })?;
         }
-    };
-    let seq = seq.ok_or(BadLine::BadHead { field: "seq" })?;
-    let at = at.as_deref().and_then(|at| at.parse().ok()).ok_or(BadLine::BadHead { field: "at" })?;
-    let part = part.parse().map_err(|_| BadLine::BadHead { field: "part" })?;
-    Ok(match body(&kind, line)? {
-        Some(body) => Line::Event(Event { seq, at, part, body }),
-        // Nobody parses the fields of an unknown type, so that at least it is JSON is seen to here.
-        None => {
-            head(line)?;
-            Line::Unknown { seq, kind: kind.into_owned() }
-        }
-    })
+        Ok(self.part.clone())
+    }
 }
 
 /// The beginning of every line of ours.

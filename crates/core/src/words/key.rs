@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use super::role::RoleName;
@@ -61,9 +62,12 @@ impl Part {
     /// Returns the role that works here, such as `executor` in `crew/subtask/2.1/executor`; `None` if no role does.
     #[must_use]
     pub fn role(&self) -> Option<RoleName> {
-        let segments: Vec<_> = self.segments().collect();
-        match segments.as_slice() {
-            [.., PartSegment::Numbered { kind: "plan" | "subtask", .. }, PartSegment::Named(role)] => role.parse().ok(),
+        let (mut before, mut last) = (None, None);
+        for segment in self.segments() {
+            (before, last) = (last, Some(segment));
+        }
+        match (before?, last?) {
+            (PartSegment::Numbered { kind: "plan" | "subtask", .. }, PartSegment::Named(role)) => role.parse().ok(),
             _ => None,
         }
     }
@@ -173,8 +177,8 @@ impl What {
 }
 
 /// One thing that is asked for within a part, and which attempt at it. On the wire `call/3.1`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(into = "String")]
 pub struct Slot {
     /// Kind of thing.
     pub what: What,
@@ -220,11 +224,24 @@ impl FromStr for Slot {
     }
 }
 
-impl TryFrom<String> for Slot {
-    type Error = BadSlot;
+/// Read from the text where it stands: two lines of three in a journal have a slot.
+impl<'de> Deserialize<'de> for Slot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SlotVisitor;
 
-    fn try_from(given: String) -> Result<Self, BadSlot> {
-        given.parse()
+        impl Visitor<'_> for SlotVisitor {
+            type Value = Slot;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E: de::Error>(self, given: &str) -> Result<Slot, E> {
+                given.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(SlotVisitor)
     }
 }
 

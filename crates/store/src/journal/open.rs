@@ -133,7 +133,7 @@ impl FileJournal {
         let loss = if vacancy.same_boot { Loss::CantBe } else { Loss::MayBe };
         let mut file = plain_file::open(&path).map_err(unusable)?;
         let reading =
-            recover::read(&file, vacancy.seal.as_ref(), loss).map_err(|error| OpenError::unread(&path, error))?;
+            recover::read_file(&file, vacancy.seal.as_ref(), loss).map_err(|error| OpenError::unread(&path, error))?;
         if damage == Damage::Refuse && !reading.damaged.is_empty() {
             return Err(OpenError::Damaged { path, damaged: reading.damaged });
         }
@@ -177,7 +177,7 @@ pub fn read_only(home: &Home, run_id: &RunId) -> Result<JournalReading, OpenErro
         Err(source) => return Err(OpenError::Unusable { path, source }),
     };
     // A driver may be at work: the lease's seal would be of another moment than the bytes.
-    recover::read(file, None, Loss::MayBe).map_err(|error| OpenError::unread(&path, error))
+    recover::read_file(&file, None, Loss::MayBe).map_err(|error| OpenError::unread(&path, error))
 }
 
 fn seal_of(reading: &JournalReading) -> Option<Seal> {

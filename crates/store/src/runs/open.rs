@@ -4,6 +4,7 @@
 //! A journal that ends with the run's end is not read any further; of the others only the lines that matter are
 //! parsed.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +14,10 @@ use adjutant_core::inbox::{OpenQuestion, OpenQuestions};
 use adjutant_core::trace::{EventKind, Line, wire};
 use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
+use memchr::memmem;
 
 use super::summary::{glance, part};
+use crate::batches::{Batch, Batches};
 use crate::chain;
 use crate::home::Home;
 use crate::lease::{LeaseContent, Owner};
@@ -135,8 +138,23 @@ pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
 ///
 /// If its journal can't be read.
 pub fn workdir(home: &Home, run_id: &RunId) -> io::Result<Option<String>> {
-    let Some(journal) = unfinished(&home.journal(run_id))? else { return Ok(None) };
-    Ok(sittings(&journal).workdir().map(str::to_owned))
+    let Some((file, _)) = unfinished_file(&home.journal(run_id))? else { return Ok(None) };
+    // A resume asks for it before it reads the journal itself, so only the lines that may say it are looked at.
+    let kinds = memmem::Finder::new(br#","type":"run_"#);
+    let mut sittings = Sittings::default();
+    let mut batches = Batches::new(file);
+    while let Some(batch) = batches.next()? {
+        let Batch::Lines(journal) = batch else { continue };
+        let mut from = 0;
+        while let Some(found) = kinds.find(&journal[from..]) {
+            let begin = memchr::memrchr(b'\n', &journal[..from + found]).map_or(0, |end| end + 1);
+            let end =
+                memchr::memchr(b'\n', &journal[from + found..]).map_or(journal.len(), |end| from + found + end + 1);
+            take_in(&mut sittings, &journal[begin..end]);
+            from = end;
+        }
+    }
+    Ok(sittings.workdir().map(str::to_owned))
 }
 
 /// The open questions of one run; `None` if it has none.
@@ -157,12 +175,16 @@ fn asking_at(home: &Home, run_id: RunId, path: &Path, seer: &Owner, now: Timesta
 
 /// The journal at `path`, unless its run is over.
 fn unfinished(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let Some((file, bytes)) = unfinished_file(path)? else { return Ok(None) };
+    part(&file, 0, bytes).map(Some)
+}
+
+/// The file of the journal at `path` with its length, unless its run is over.
+fn unfinished_file(path: &Path) -> io::Result<Option<(File, u64)>> {
     let file = plain_file::open(path)?;
     let bytes = file.metadata()?.len();
-    if is_over(&part(&file, bytes.saturating_sub(END_BYTES), END_BYTES.min(bytes))?) {
-        return Ok(None);
-    }
-    part(&file, 0, bytes).map(Some)
+    let is_over = is_over(&part(&file, bytes.saturating_sub(END_BYTES), END_BYTES.min(bytes))?);
+    Ok((!is_over).then_some((file, bytes)))
 }
 
 fn asking(
@@ -215,6 +237,11 @@ fn fold(journal: &[u8]) -> OpenQuestions {
 
 fn sittings(journal: &[u8]) -> Sittings {
     let mut sittings = Sittings::default();
+    take_in(&mut sittings, journal);
+    sittings
+}
+
+fn take_in(sittings: &mut Sittings, journal: &[u8]) {
     for (kind, line) in lines(journal) {
         if Sittings::PROGRESS.contains(&kind) {
             sittings.progressed();
@@ -225,7 +252,6 @@ fn sittings(journal: &[u8]) -> Sittings {
             sittings.apply(&event);
         }
     }
-    sittings
 }
 
 /// The whole lines of a journal in our order of keys, each with its type. What has no line feed yet is being written.
