@@ -7,8 +7,7 @@
 //! then it is asked for anew whether it is still wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
 
 use adjutant_core::gate::custody::FolderChange;
@@ -43,13 +42,6 @@ use crate::rescue;
 
 /// The interval at which a driver says that it is alive: a third of the lease, so that two may be missed.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
-
-/// Number of events of a journal from which a thread for half of the folding is worth its start.
-const PAST_ASIDE_MIN: usize = 4096;
-
-/// Number of events that are handed to that thread at once, and of such pieces that may wait for it.
-const PAST_PIECE: usize = 512;
-const PAST_PIECES_MAX: usize = 32;
 
 /// The ports to the outside world that a driver needs.
 #[derive(Clone)]
@@ -492,32 +484,10 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
     }
 
-    /// Folds the events of a journal. Of many, the agents' past is folded on another thread meanwhile.
+    /// Folds the events of a journal.
     fn fold_all(&mut self, events: Vec<Event>) {
-        if events.len() < PAST_ASIDE_MIN {
-            events.into_iter().for_each(|event| self.fold(event));
-            return;
-        }
-        let mut past = std::mem::replace(&mut self.past, AgentPast::new(self.ports.results));
-        self.past = thread::scope(|scope| {
-            let (noted, pieces) = mpsc::sync_channel::<Vec<Event>>(PAST_PIECES_MAX);
-            let aside = scope.spawn(move || {
-                pieces.iter().flatten().for_each(|event| past.apply(event));
-                past
-            });
-            let mut piece = Vec::with_capacity(PAST_PIECE);
-            for event in events {
-                if self.note(&event) {
-                    piece.push(event);
-                }
-                if piece.len() == PAST_PIECE {
-                    noted.send(std::mem::replace(&mut piece, Vec::with_capacity(PAST_PIECE))).ok();
-                }
-            }
-            noted.send(piece).ok();
-            drop(noted);
-            aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
+        let past = std::mem::replace(&mut self.past, AgentPast::new(self.ports.results));
+        self.past = past.after(events.into_iter().filter(|event| self.note(event)));
     }
 
     /// Takes note of an event; says whether it counts.

@@ -163,3 +163,44 @@ fn decode_text(reader: &mut LineReader, line: &[u8]) -> Result<Line, UnreadableL
         UnreadableLine { why: format!("{error}{source}"), seq: wire::head(text).ok().and_then(|head| head.seq) }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_come_back_in_their_order_whatever_they_hold() {
+        let line = |number: usize, bytes: usize| {
+            let text = "x".repeat(bytes);
+            format!(r#"{{"seq":{number},"at":"2026-01-02T03:04:05.678Z","type":"warning","text":"{text}"}}"#) + "\n"
+        };
+        // Each batch takes another time, some are small, and one has a line that can't be read.
+        let batches: Vec<String> = (0..40)
+            .map(|batch| match batch % 4 {
+                0 => line(batch, PARALLEL_BYTES_MIN),
+                1 => line(batch, 1),
+                2 => (0..50).map(|more| line(batch * 1000 + more, 3000)).collect(),
+                _ => line(batch, 10) + "no JSON\n" + &line(batch, 20),
+            })
+            .collect();
+        let facts = |decoded: Vec<Decoded>| -> Vec<_> {
+            decoded.into_iter().map(|line| (line.hash, line.prev, line.line.map_err(|fault| fault.why))).collect()
+        };
+        let expected: Vec<_> = batches.iter().map(|batch| facts(decode_batch(batch.as_bytes()))).collect();
+        let mut found = Vec::new();
+        thread::scope(|scope| {
+            let mut decoders = Decoders::new(scope);
+            for batch in &batches {
+                decoders.put(batch.as_bytes());
+                while let Some(decoded) = decoders.take_if_full() {
+                    found.push(facts(decoded));
+                }
+            }
+            while let Some(decoded) = decoders.take() {
+                found.push(facts(decoded));
+            }
+            decoders.end();
+        });
+        assert_eq!(found, expected);
+    }
+}

@@ -544,10 +544,10 @@ mod tests {
         let mut bodies = bodies();
         bodies.splice(
             1..1,
-            (0..3000).map(|n| Body::Host(HostEvent::Warning { text: format!("{n} {}", "x".repeat(100)) })),
+            (0..3000).map(|n| Body::Host(HostEvent::Warning { text: format!("{n} {}", "x".repeat(1000)) })),
         );
         let (mut bytes, mut events, seal) = written(bodies);
-        assert!(bytes.len() > crate::decoders::PARALLEL_BYTES_MIN);
+        assert!(bytes.len() > 3 * 1024 * 1024, "several batches");
         let reading = read_bytes(&bytes, Some(&seal), Loss::CantBe).expect("ours");
         assert_eq!((&reading.events, reading.damaged.len()), (&events, 0));
         let line = memchr::memchr_iter(b'\n', &bytes).nth(1499).expect("lines") + 1;

@@ -83,9 +83,11 @@ impl Past {
 
 /// Returns the beginning of a text, on one line. No more of it is written out than is kept.
 fn shortened(text: impl fmt::Display, chars_max: usize) -> String {
-    let mut line = BoundedLine { text: String::new(), left: chars_max, owes_space: false };
+    let room = chars_max + '\u{2026}'.len_utf8();
+    let mut line = BoundedLine { text: String::with_capacity(room), left: chars_max, owes_space: false };
     // The only error is that the room is used up.
     let _ = write!(line, "{text}");
+    line.text.shrink_to_fit();
     line.text
 }
 
@@ -119,18 +121,20 @@ impl BoundedLine {
         if std::mem::take(&mut self.owes_space) {
             self.take(" ")?;
         }
-        // No text has more characters than bytes.
-        let chars = if word.len() <= self.left { word.chars().count() } else { self.left };
-        let fits = match word.char_indices().nth(chars) {
-            Some((end, _)) => &word[..end],
-            None => word,
-        };
-        self.text.push_str(fits);
-        if fits.len() < word.len() {
-            self.text.push('\u{2026}');
-            return Err(fmt::Error);
+        // No text has more characters than bytes, so most words surely fit.
+        if word.len() <= self.left {
+            self.text.push_str(word);
+            self.left -= word.chars().count();
+            return Ok(());
         }
-        self.left -= fits.chars().count();
+        for c in word.chars() {
+            if self.left == 0 {
+                self.text.push('\u{2026}');
+                return Err(fmt::Error);
+            }
+            self.text.push(c);
+            self.left -= 1;
+        }
         Ok(())
     }
 }
