@@ -1,6 +1,6 @@
 //! The phase machine: 0 intake, 1 execute, 2 blocker, 3 destructive, 4 completion, then done.
 //!
-//! Every decision is made here and in the two larger phases' files, from what `state.rs` says, and
+//! Every decision is made here and in the two larger phases' files, from what `state` says, and
 //! returned as one event or as the whole set of commands. Nothing is remembered on the side.
 
 use std::borrow::Cow;

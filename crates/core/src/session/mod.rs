@@ -1,7 +1,7 @@
 //! One agent on one brief, under the phase machine.
 //!
 //! In: events. Out: what to record, ask, request or call next, as a [`Procedure`](crate::procedure). The
-//! machine's state is what the events say (`state.rs`); what follows from it is decided in `machine.rs`,
+//! machine's state is what the events say (`state/`); what follows from it is decided in `machine.rs`,
 //! with one file for each phase's part of the decision. The words that agents and operators get to read
 //! are in `prompts.rs`, the standing orders in `standing_orders.md`.
 //!
