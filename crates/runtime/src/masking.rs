@@ -134,8 +134,8 @@ impl Masks {
     }
 }
 
-/// The fields that hold the id of an entry of a project's memory.
-const IDS: [&str; 5] = ["id", "newer", "older", "supersedes", "superseded_by"];
+/// The fields that hold the id of an entry of a project's memory, or the name of a workspace.
+const IDS: [&str; 6] = ["id", "newer", "older", "supersedes", "superseded_by", "workspace"];
 
 /// Puts the ids of `before` back into `masked`, which has the same fields in the same order.
 fn keep_ids(before: &Value, masked: &mut Value) {
@@ -197,6 +197,7 @@ mod tests {
         "/options/programs/",
         "/options/mode",
         "/part",
+        "/workspace",
         "/prev",
         "/at",
         "/type",

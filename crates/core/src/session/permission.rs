@@ -8,7 +8,7 @@ use super::prompts;
 use super::state::{Call, same_call};
 use crate::gate::permission::PermissionRequest;
 use crate::procedure::{Next, Want};
-use crate::trace::{Body, GateEvent};
+use crate::trace::{Body, Entry, GateEvent, PartEvent};
 use crate::words::moment::day_end;
 use crate::words::{Bound, Choice, Lasts, QuestionKind, Rejection};
 
@@ -112,6 +112,10 @@ impl Decider<'_> {
                 Next::Want(keeps)
             }
             Next::Wait(_) if !keeps.is_empty() => Next::Want(keeps),
+            // They are kept before the part that asked for them is over.
+            Next::Record(Entry { body: Body::Part(PartEvent::PartEnd { .. }), .. }) if !keeps.is_empty() => {
+                Next::Want(keeps)
+            }
             next => next,
         }
     }

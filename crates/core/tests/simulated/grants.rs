@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::gate::Grant;
+use adjutant_core::gate::{Grant, RoleLimit};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::session::replay::replay;
 use adjutant_core::session::{Session, Setup};
@@ -258,6 +258,17 @@ fn a_run_with_grants_is_decided_the_same_again() {
     let script = [vec![ask("p", json!({"scope": "this_session"}))], vec![write("w", "a"), write("x", ".travis.yml")]];
     let ended = run(&world(&script, &[("permission", &["y"]), ("destructive", &["y"])]));
     expect_no_drift(&ended.journal);
+}
+
+#[test]
+fn a_grant_for_later_runs_is_kept_also_if_its_part_ends_with_the_same_turn() {
+    let shell = call("s", "shell_exec", json!({"cmd": "true"}));
+    let script = [vec![ask("p", json!({"scope": "persistent"})), shell]];
+    let may_hold = vec![Category::new("filesystem_write")];
+    let role = RoleLimit { name: "writer".to_owned(), may_hold, may_read: true, granted: None };
+    let setup = Setup { role: Some(role), ..setup() };
+    let ended = run_with(setup, &[], &world(&script, &[("permission", &["y"])]));
+    assert_eq!((ended.outcome, of_kind(&ended, "grant_kept").len()), (Some(Outcome::Failed), 1));
 }
 
 #[test]
