@@ -209,7 +209,9 @@ impl Procedure for Crew {
     type Facts = RunFacts;
 
     fn apply(&mut self, event: &Event) {
-        if let Body::Part(PartEvent::PartStart { .. }) = event.body {
+        // By its `part_start`, or by what follows it if that line can't be read: damage that an operator accepted.
+        if event.part != self.part && event.part.is_within(&self.part) && self.state.children.get(&event.part).is_none()
+        {
             self.state.call_in(&self.setup, &self.part, &event.part);
         }
         self.state.apply(event, &self.part, &self.setup.checks);

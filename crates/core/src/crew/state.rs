@@ -36,6 +36,8 @@ pub(super) struct CrewProgress {
     pub(super) subtasks: Vec<SubTaskState>,
     /// The sessions at work: one at a time.
     pub(super) children: Children<Session>,
+    /// The parts in which sessions began, of which none begins again.
+    pub(super) begun: BTreeSet<Part>,
     /// Member whose sessions they are; `None` for phase 0 of the run.
     pub(super) at_work: Option<Member>,
     pub(super) asking: Asking,
@@ -57,6 +59,7 @@ impl Default for CrewProgress {
             index: 0,
             subtasks: Vec::new(),
             children: Children::default(),
+            begun: BTreeSet::new(),
             at_work: None,
             asking: Asking::default(),
         }
@@ -267,7 +270,7 @@ impl CrewProgress {
 
     /// Returns the beginning of the session of the member that is due, with its contract and its agent.
     pub(super) fn next_child(&self, setup: &CrewSetup, part: &Part) -> Option<Entry> {
-        let (segment, member) = self.due(setup)?;
+        let (segment, member) = self.due(setup, part)?;
         let session = setup.session(member.as_ref(), self);
         let contract = match &session.task {
             Task::Piece(piece) => Some(piece.handoff),
@@ -278,28 +281,36 @@ impl CrewProgress {
         Some(Entry { part: part.child(&segment), body })
     }
 
-    /// Calls in the member that is due and whose session begins in `begun`.
+    /// Calls in the member that is due, if its session begins in `begun`. One that is still at work has ended: only damage
+    /// takes the line that said so.
     pub(super) fn call_in(&mut self, setup: &CrewSetup, part: &Part, begun: &Part) {
-        if !self.children.is_empty() || !self.started || self.ended.is_some() {
-            return;
+        let is_new = self.started && self.ended.is_none() && !self.begun.contains(begun);
+        if let Some((segment, member)) = self.due(setup, part).filter(|_| is_new)
+            && part.child(&segment) == *begun
+        {
+            let session = Session::new(setup.session(member.as_ref(), self), begun.clone());
+            self.at_work = member;
+            self.children = Children::default();
+            self.children.call_in(begun.clone(), session);
         }
-        let Some((segment, member)) = self.due(setup) else { return };
-        let part = part.child(&segment);
-        if part != *begun {
-            return;
-        }
-        let session = Session::new(setup.session(member.as_ref(), self), part.clone());
-        self.at_work = member;
-        self.children.call_in(part, session);
+        self.begun.insert(begun.clone());
     }
 
     /// Returns the member that is due, with the segment of its part; no member for phase 0 of the run.
-    fn due(&self, setup: &CrewSetup) -> Option<(String, Option<Member>)> {
+    fn due(&self, setup: &CrewSetup, part: &Part) -> Option<(String, Option<Member>)> {
+        // An attempt that began already is not known to have ended if damage took the lines that said so: another follows.
+        let fresh = |number: u32, segment: &dyn Fn(u32) -> String| {
+            let is_free = |number: &u32| !self.begun.contains(&part.child(&segment(*number)));
+            (number..).find(is_free).map_or_else(|| segment(number), segment)
+        };
         match self.at {
             CrewState::Init => self.confirmed.is_none().then(|| ("intake".to_owned(), None)),
             CrewState::Plan => {
                 let planner = setup.player(Role::Planner);
-                self.planned.is_none().then(|| (format!("plan/{}/{}", self.plans, planner.name), Some(planner)))
+                self.planned.is_none().then(|| {
+                    let segment = |number| format!("plan/{number}/{}", planner.name);
+                    (fresh(self.plans, &segment), Some(planner))
+                })
             }
             CrewState::Execute | CrewState::ReviewStep => {
                 let subtask = self.subtask()?;
@@ -309,8 +320,8 @@ impl CrewProgress {
                 } else {
                     setup.judges().find(|judge| !has_judged(judge)).cloned()
                 }?;
-                let segment = format!("subtask/{}.{}/{}", self.index + 1, subtask.attempts, member.name);
-                Some((segment, Some(member)))
+                let segment = |number| format!("subtask/{}.{number}/{}", self.index + 1, member.name);
+                Some((fresh(subtask.attempts, &segment), Some(member)))
             }
             CrewState::Dispatch
             | CrewState::NextSubtask

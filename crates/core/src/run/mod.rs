@@ -12,7 +12,7 @@ mod grants;
 mod halts;
 mod mode;
 mod once;
-mod unheard;
+mod untold;
 mod workspaces;
 
 use jiff::Timestamp;
@@ -26,7 +26,7 @@ use crate::words::{Amendment, Category, Message, Metric, Mode, OperatorWord, Par
 
 pub use accounts::{AccountName, Accounts};
 pub use grants::Grants;
-pub use unheard::ToTell;
+pub use untold::ToTell;
 
 /// The facts of a whole run, as its events say them.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +40,7 @@ pub struct RunFacts {
     approved: Vec<Category>,
     amended: amended::Amended,
     modes: mode::Modes,
-    unheard: unheard::Unheard,
+    untold: untold::Untold,
     workspaces: workspaces::PartWorkspaces,
     offered: Option<ToolSpecs>,
     memory: Inherited,
@@ -115,10 +115,10 @@ impl RunFacts {
         self.modes.of(part)
     }
 
-    /// Returns what was said to the run while no session was at work, and left to the one in `part`, which began next.
+    /// Returns the next thing that the session in `part` is to tell its agent.
     #[must_use]
-    pub fn left_to(&self, part: &Part) -> &[ToTell] {
-        self.unheard.left_to(part)
+    pub fn to_tell(&self, part: &Part) -> Option<&ToTell> {
+        self.untold.next(part)
     }
 
     /// Returns the workspace in which `part` works; `None` for the run's own.
@@ -165,7 +165,7 @@ impl SharedFacts for RunFacts {
         self.grants.apply(event);
         self.amended.apply(event);
         self.modes.apply(event);
-        self.unheard.apply(event);
+        self.untold.apply(event);
         self.workspaces.apply(event);
         match &event.body {
             Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. }) => {

@@ -86,6 +86,11 @@ impl Call {
         answered.fold(decision, |decision, (asked, answer)| decision.tightened_by(answer.finding(&asked.name)))
     }
 
+    /// Returns true if it has begun and not ended.
+    fn is_in_flight(&self) -> bool {
+        matches!(self.progress, CallProgress::InFlight { .. })
+    }
+
     /// Returns true if nothing has been done about it and nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.progress, CallProgress::Waiting { .. } | CallProgress::EffectUnknown)
@@ -122,6 +127,10 @@ impl Decider<'_> {
         let held = self.held(taken);
         if held.is_empty() {
             return None;
+        }
+        // What has begun is not taken back for the sake of another call: it is asked about that once this is over.
+        if taken.calls.iter().any(Call::is_in_flight) {
+            return Some(self.await_calls(taken));
         }
         let categories: Vec<Category> = held.categories().iter().map(Category::new).collect();
         Some(match self.run.asks_about(&self.part, &categories) {
@@ -170,8 +179,7 @@ impl Decider<'_> {
 
     /// Tells the agent what the operator wants it told, one thing after another.
     pub(super) fn steered(&self) -> Option<Next> {
-        let left = self.run.left_to(&self.part);
-        let said = left.iter().chain(&self.state.speech.to_tell).nth(self.state.speech.told)?;
+        let said = self.run.to_tell(&self.part)?;
         Some(self.say(MessageKind::Steer, self.state.steps.number, prompts::said(said)))
     }
 
@@ -503,13 +511,26 @@ impl Decider<'_> {
                     return None;
                 }
             };
-            let slot = Slot { what: What::Call, number: call.number, attempt };
-            let network = self.may_use_network(&call.call);
-            let limit_ms = self.time_left_ms();
-            let command = Command::Call { call: call.call.clone(), workspace: self.workspace(), network, limit_ms };
-            Some(Want { key: Key { part: self.part.clone(), slot }, command })
+            Some(self.wanted(call, attempt))
         });
         Some(Next::Want(wants.collect()))
+    }
+
+    /// Returns a call as it is wanted.
+    fn wanted(&self, call: &Call, attempt: u32) -> Want {
+        let slot = Slot { what: What::Call, number: call.number, attempt };
+        let (network, limit_ms) = (self.may_use_network(&call.call), self.time_left_ms());
+        let command = Command::Call { call: call.call.clone(), workspace: self.workspace(), network, limit_ms };
+        Want { key: Key { part: self.part.clone(), slot }, command }
+    }
+
+    /// Returns the calls in flight that nobody cancelled, and no others.
+    fn await_calls(&self, taken: &ReadTurn) -> Next {
+        let wants = taken.calls.iter().filter_map(|call| match call.progress {
+            CallProgress::InFlight { attempt, cancelled: false } => Some(self.wanted(call, attempt)),
+            _ => None,
+        });
+        Next::Want(wants.collect())
     }
 
     /// Decides what follows a step: a limit, a deadline, the operator, or simply the next one.
@@ -551,7 +572,7 @@ impl Decider<'_> {
             () => None,
         };
         if self.mode() == Mode::Auto && stop.is_none() {
-            return self.say(MessageKind::Continue, next, prompts::go_on(Mode::Auto, self.was_cut()));
+            return self.say(MessageKind::Continue, next, self.go_on(Mode::Auto));
         }
         match state.answer(QuestionKind::Step) {
             None => self.ask(prompts::step(state.steps.number, self.step_limit(), stop)),
@@ -563,7 +584,15 @@ impl Decider<'_> {
             Some((Choice::ContinueAuto, _)) if self.mode() == Mode::Gated => {
                 self.record(Body::Part(PartEvent::ModeSet { mode: Mode::Auto }))
             }
-            Some(_) => self.say(MessageKind::Continue, next, prompts::go_on(self.mode(), self.was_cut())),
+            Some(_) => self.say(MessageKind::Continue, next, self.go_on(self.mode())),
+        }
+    }
+
+    /// Returns the words with which the agent is told to go on.
+    fn go_on(&self, mode: Mode) -> String {
+        match &self.setup.task {
+            Task::Piece(_) => prompts::go_on_with_piece(self.was_cut()),
+            Task::Brief | Task::Intake => prompts::go_on(mode, self.was_cut()),
         }
     }
 

@@ -33,7 +33,7 @@ impl Decider<'_> {
             Some(_) => {}
         }
         if self.state.speech.owed {
-            return self.new_turn();
+            return self.steered().unwrap_or_else(|| self.new_turn());
         }
         let Some(turn) = &self.state.turns.latest else { return self.new_turn() };
         match &turn.taken {

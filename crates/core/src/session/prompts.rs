@@ -153,6 +153,19 @@ pub(super) fn go_on(mode: Mode, was_cut: bool) -> String {
     on.to_owned()
 }
 
+/// Tells an agent that works on a piece of a run to go on: it ends with its handoff. `was_cut`: the last reply ended at
+/// its length limit.
+pub(super) fn go_on_with_piece(was_cut: bool) -> String {
+    const ON: &str =
+        "Go on. When the sub-task is done, hand off; if you can't go on, begin your reply with `## Phase 2`.";
+    if was_cut {
+        return format!(
+            "Your last reply reached its length limit and was cut there. Go on where it stopped, in smaller pieces. {ON}"
+        );
+    }
+    ON.to_owned()
+}
+
 /// Tells the agent the operator's words between steps.
 pub(super) fn redirect(text: &str, scope_locked: bool) -> String {
     if scope_locked {

@@ -22,7 +22,7 @@ use adjutant_core::words::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::simulator::{self, Ended, Plan, Said, World, call, simulate, tool};
+use crate::simulator::{self, Ended, Plan, Said, Violation, World, call, simulate, tool};
 
 const SUMMARY: &str = "## Confirmation Summary\nObjective: a\nDeliverables: b\nConstraints: c\nTools required: write_file\nUnknowns: none\n";
 
@@ -453,8 +453,52 @@ fn what_is_said_while_no_session_is_at_work_reaches_the_next_and_only_that() {
         assert_eq!(ended.outcome, Some(Outcome::Completed));
         let first = told(&ended, "subtask/1.1/executor", MessageKind::Steer);
         assert!(first.len() == 1 && first[0].contains(text), "{first:?}");
-        assert_eq!(told(&ended, "subtask/2.1/executor", MessageKind::Steer), Vec::<String>::new());
+        // An amendment holds for all sessions that follow, and no brief of theirs says so.
+        let second = told(&ended, "subtask/2.1/executor", MessageKind::Steer);
+        assert_eq!(second.len(), usize::from(text == "git_push"), "{second:?}");
     }
+}
+
+/// Whatever line an operator does without: what is on record under a name is never asked for again under it.
+#[test]
+fn a_crew_goes_on_without_any_line_of_its_journal() {
+    let setup = Arc::new(setup(&TEAM));
+    let mut world = good();
+    for number in 1..=2 {
+        let again = world.scripts[&format!("crew/subtask/{number}.1/executor")].clone();
+        world.scripts.insert(format!("crew/subtask/{number}.2/executor"), again);
+        let judged = world.scripts[&format!("crew/subtask/{number}.1/reviewer")].clone();
+        world.scripts.insert(format!("crew/subtask/{number}.2/reviewer"), judged);
+    }
+    let whole = simulate(&|| make(&setup), &world, &Plan::default()).expect("no rule is broken");
+    for place in 0..whole.journal.len() {
+        for kill in [whole.ticks / 3, whole.ticks / 2, whole.ticks - 8] {
+            let plan = Plan { kills: BTreeSet::from([kill]), loses: Some(place), ..Plan::default() };
+            let ended = simulate(&|| make(&setup), &world, &plan);
+            let lost = &whole.journal[place].body;
+            let is_made_again = |error: &Violation| {
+                // A call whose intent can't be read counts as never having begun, whatever came of it.
+                matches!(error, Violation::EffectTwice(key) if lost.intent() == Some(&key.slot))
+            };
+            let broken = ended.err().filter(|error| !is_made_again(error));
+            assert!(broken.is_none(), "without {lost:?}, killed at {kill}: {broken:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_session_leaves_untold_is_for_the_next() {
+    let setup = setup(&TEAM);
+    let whole = run(&setup, &good());
+    let intake = |event: &Event| {
+        event.part.as_str() == "crew/intake" && matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. }))
+    };
+    let world = with_message(&good(), &whole, Message::Steer("mind the gap".to_owned()), intake);
+    let ended = run(&setup, &world);
+    assert_eq!(told(&ended, "intake", MessageKind::Steer), Vec::<String>::new());
+    let planner = told(&ended, "plan/1/planner", MessageKind::Steer);
+    assert!(planner.len() == 1 && planner[0].contains("mind the gap"), "{planner:?}");
+    assert_eq!(told(&ended, "subtask/1.1/executor", MessageKind::Steer), Vec::<String>::new());
 }
 
 #[test]

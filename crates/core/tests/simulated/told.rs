@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use adjutant_core::session::Setup;
 use adjutant_core::session::replay::replay;
-use adjutant_core::trace::{Body, CallEvent, TurnEvent};
+use adjutant_core::trace::{Body, CallEvent, Event, TurnEvent};
 use adjutant_core::words::tool::{ToolCall, ToolEffect};
 use adjutant_core::words::{Amendment, Budget, Category, Message, MessageKind, Outcome, QuestionKind};
 use serde_json::json;
@@ -135,4 +135,25 @@ fn a_version_that_offers_other_tools_judges_by_those_and_a_replay_by_what_was_of
     }
     let asked = Some(QuestionKind::Destructive.as_str());
     assert_eq!(ends, BTreeSet::from([(0, asked), (1, asked), (2, None)]));
+}
+
+/// Two calls that differ in what they need: a command that goes on, and a write.
+#[test]
+fn what_is_withdrawn_from_one_call_takes_no_other_down_that_is_under_way() {
+    let shell = call("s", "shell_exec", json!({"cmd": "sleep 9"}));
+    let script = [Said::text(SUMMARY), Said::calls("both", vec![shell, write("w", "a.txt", "x")])];
+    let mut setup = setup(&["filesystem_write", "shell_exec"]);
+    let both = [tool("shell_exec", "shell_exec", ToolEffect::Anything), setup.tools[0].clone()];
+    setup.tools = both.into();
+    let world = world(&script);
+    let begun =
+        |event: &Event| matches!(&event.body, Body::Call(CallEvent::ToolCall { name, .. }) if name == "shell_exec");
+    let quiet = run(setup.clone(), &world);
+    let at = quiet.journal.iter().position(begun).expect("it begins") + 1;
+    let withdrawn = Amendment { withdraw: vec![Category::new("filesystem_write")], ..Amendment::default() };
+    let world = World { messages: vec![(at, Message::Amend(Box::new(withdrawn)))], ..world };
+    let ended = run(setup, &world);
+    assert_eq!(ended.open.first().map(|(_, kind)| *kind), Some(QuestionKind::Destructive));
+    let is_cancelled = |event: &Event| matches!(event.body, Body::Call(CallEvent::ToolCancelled { .. }));
+    assert!(!ended.journal.iter().any(is_cancelled), "the command ended by itself");
 }

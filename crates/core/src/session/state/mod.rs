@@ -22,7 +22,6 @@ use super::permission::RequestProgress;
 use super::retry::Failed;
 use crate::gate::HookAnswer;
 use crate::procedure::{Asking, NewAnswer};
-use crate::run::ToTell;
 use crate::trace::{
     AskEvent, Body, CallEvent, Event, GateEvent, HandoffEvent, HostEvent, LearnedEvent, PartEvent, RunEvent, TurnEvent,
 };
@@ -107,10 +106,6 @@ impl SessionState {
         self.now = Some(event.at);
         self.context.apply(&event.body);
         self.tree.apply(&event.body);
-        // What came before it began is the run's, which hands it to whoever begins next.
-        if self.started {
-            self.speech.to_tell.extend(ToTell::of(&event.body));
-        }
         if let Some(slot) = event.body.intent().or(event.body.outcome()) {
             self.begun(*slot);
         }

@@ -1,6 +1,5 @@
 //! What was said between the session and its agent: whether a turn is owed, and whether the agent says anything new.
 
-use crate::run::ToTell;
 use crate::trace::{Body, CallEvent, Event, TurnEvent};
 use crate::words::{MessageKind, MessageRole};
 
@@ -21,9 +20,6 @@ pub(in crate::session) struct Speech {
     last_text: String,
     /// Messages were left out and the runtime state is not yet said behind them.
     pub(in crate::session) owes_state: bool,
-    /// What came for the agent while the session was at work, and how much of all that it is to be told was said.
-    pub(in crate::session) to_tell: Vec<ToTell>,
-    pub(in crate::session) told: usize,
 }
 
 impl Speech {
@@ -64,7 +60,6 @@ impl Speech {
         match kind {
             MessageKind::Nudge => self.nudges += 1,
             MessageKind::Correction => self.nudges = 0,
-            MessageKind::Steer => self.told += 1,
             _ => {}
         }
     }
