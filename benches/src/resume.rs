@@ -11,7 +11,7 @@ use adjutant_core::words::id::RunId;
 use adjutant_core::words::tool::ToolCall;
 use adjutant_core::words::{Key, Mode, Stop};
 use adjutant_ports::{Durability, Journal};
-use adjutant_runtime::{Driver, Masks};
+use adjutant_runtime::{Driver, Folded, Masks};
 use adjutant_store::{Damage, FileJournal, Home, Owner};
 use anyhow::{bail, ensure};
 use jiff::Timestamp;
@@ -56,9 +56,11 @@ fn fold(home: &Home, run_id: &RunId, folder: &Path) -> anyhow::Result<Duration> 
     let options = world::options(folder, Mode::Gated);
     let (procedure, ports) = (world::procedure(&options)?, world::ports(Arc::new(world::agent(1)?)));
     let began = Instant::now();
-    let (mut journal, recovered) =
-        FileJournal::take_over(home, run_id, &Owner::current(), Timestamp::now(), Damage::Refuse)?;
-    let driver = Driver::new(procedure, recovered.events, &mut journal, ports, Masks::default());
+    let (folded, taken) = Folded::new(procedure, ports.results).beside(|take| {
+        FileJournal::take_over_each(home, run_id, &Owner::current(), Timestamp::now(), Damage::Refuse, take)
+    });
+    let (mut journal, _) = taken?;
+    let driver = Driver::after(folded, &mut journal, ports, Masks::default());
     let took = began.elapsed();
     ensure!(driver.open_questions().len() == 1, "the run does not stand at its question");
     Ok(took)

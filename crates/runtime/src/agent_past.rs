@@ -3,7 +3,7 @@
 //! In: the events of the run that count. Out: the transcripts that requests are made from, and the state of files. No
 //! decision rests on it, so it can be folded beside what decisions are made from.
 //!
-//! Begin with [`AgentPast::after`] for a journal, [`AgentPast::apply`] for what comes then.
+//! Begin with [`AgentPast::beside`] for a journal, [`AgentPast::apply`] for what comes then.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
@@ -16,11 +16,11 @@ use adjutant_core::words::Part;
 use crate::driver::Results;
 use crate::known_files::KnownFiles;
 
-/// Number of events that are handed to another thread at once. A journal with fewer isn't worth its start.
-const PIECE: usize = 512;
+/// Number of events that are handed to another thread at once.
+const PIECE: usize = 256;
 
-/// Number of such pieces that may wait for it.
-const PIECES_MAX: usize = 32;
+/// Number of such pieces that may wait for it: few, so that their room is soon used again.
+const PIECES_MAX: usize = 8;
 
 /// The transcripts of all parts of a run, and its files as agents know them.
 pub(crate) struct AgentPast {
@@ -37,26 +37,26 @@ impl AgentPast {
         Self { files: KnownFiles::default(), transcripts: BTreeMap::new(), results, result_bytes_max: None }
     }
 
-    /// Takes note of all events that count, on another thread if they are many: `events` is gone through on this one,
-    /// so whatever else is folded from them is folded at the same time.
-    pub(crate) fn after(mut self, mut events: impl Iterator<Item = Event>) -> Self {
-        let mut piece: Vec<Event> = events.by_ref().take(PIECE).collect();
-        if piece.len() < PIECE {
-            piece.into_iter().for_each(|event| self.apply(event));
-            return self;
-        }
+    /// Takes note of all events that `go` hands over, on another thread: whatever `go` does besides is done at the same
+    /// time. Returns what `go` returns, too.
+    pub(crate) fn beside<R>(mut self, go: impl FnOnce(&mut dyn FnMut(Event)) -> R) -> (Self, R) {
         thread::scope(|scope| {
             let (pieces, taken) = sync_channel::<Vec<Event>>(PIECES_MAX);
             let aside = scope.spawn(move || {
                 taken.into_iter().flatten().for_each(|event| self.apply(event));
                 self
             });
-            // Nobody takes a piece only if the thread panicked, which is passed on below.
-            while !piece.is_empty() && pieces.send(piece).is_ok() {
-                piece = events.by_ref().take(PIECE).collect();
-            }
+            let mut piece = Vec::with_capacity(PIECE);
+            let came = go(&mut |event| {
+                piece.push(event);
+                if piece.len() == PIECE {
+                    // Nobody takes a piece only if the thread panicked, which is passed on below.
+                    pieces.send(std::mem::replace(&mut piece, Vec::with_capacity(PIECE))).ok();
+                }
+            });
+            pieces.send(piece).ok();
             drop(pieces);
-            aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            (aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), came)
         })
     }
 
@@ -113,7 +113,11 @@ mod tests {
         for count in [0, 1, PIECE - 1, PIECE, PIECE + 1, 7 * PIECE, 100 * PIECE + 3] {
             let mut here = AgentPast::new(Results::Fenced);
             messages(count as u64).for_each(|event| here.apply(event));
-            let mut aside = AgentPast::new(Results::Fenced).after(messages(count as u64));
+            let (mut aside, came) = AgentPast::new(Results::Fenced).beside(|take| {
+                messages(count as u64).for_each(take);
+                count
+            });
+            assert_eq!(came, count);
             for part in ["one", "two"].map(|part| Part::root().child(part)) {
                 let said = |past: &AgentPast| past.transcript(&part).map(|heard| heard.messages().to_vec());
                 assert_eq!(said(&aside), said(&here), "{count}");

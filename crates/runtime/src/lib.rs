@@ -13,6 +13,7 @@ pub mod assembly;
 mod correspondence;
 mod driver;
 mod flight;
+mod folded;
 mod in_flight;
 mod known_files;
 pub mod mail;
@@ -27,6 +28,7 @@ pub mod waiting;
 
 pub use correspondence::{Correspondence, DisplayFn, DisplayItem};
 pub use driver::{DriveError, Driver, Ended, Ports, Results};
+pub use folded::Folded;
 pub use masking::Masks;
 pub use setup::{crew_setup, offered_tools, sensitivities, session_setup, work};
 pub use unattended::Unattended;

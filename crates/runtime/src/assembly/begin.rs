@@ -127,7 +127,7 @@ pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, 
         },
     })));
     let first = [header, start].into_iter().chain(learned).collect();
-    let opened = Opened { run_id, journal, events: Vec::new(), torn_bytes: 0 };
+    let opened = Opened { run_id, journal, events: Vec::new(), folded: None, torn_bytes: 0 };
     Ok(Sitting::of(opened, equipped, folder, first))
 }
 

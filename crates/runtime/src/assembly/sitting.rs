@@ -41,7 +41,7 @@ use super::sandbox::{self, SandboxPlan, TriedSandbox};
 use super::settings::RunSettings;
 use super::surroundings::Surroundings;
 use super::unready::Unready;
-use crate::{DriveError, Driver, Masks, Ports, Results};
+use crate::{DriveError, Driver, Folded, Masks, Ports, Results};
 
 /// The clock of this machine.
 pub struct SystemClock;
@@ -302,7 +302,7 @@ impl Equipped {
             clock: Arc::new(SystemClock),
             grants: self.grants.clone(),
             hooks: Arc::new(self.hooks.clone()),
-            results: if self.options.plain_results { Results::Plain } else { Results::Fenced },
+            results: results(&self.options),
         }
     }
 }
@@ -311,10 +311,23 @@ impl Equipped {
 pub(super) struct Opened {
     pub(super) run_id: RunId,
     pub(super) journal: FileJournal,
-    /// The events in it, until a driver takes them.
+    /// Its events, until a driver takes them: all, or those that are kept beside `folded`.
     pub(super) events: Vec<Event>,
+    /// The run after all its events; `None` if it is yet to be folded.
+    pub(super) folded: Option<Folded<Work>>,
     /// The bytes of an unfinished last line that were cut off it.
     pub(super) torn_bytes: u64,
+}
+
+/// Returns true if the event is needed to put its run together, beside the fold of all.
+pub(super) fn is_kept(event: &Event) -> bool {
+    matches!(
+        event.body,
+        Body::Run(_)
+            | Body::Gate(GateEvent::GrantsLoaded { .. } | GateEvent::PermissionGranted { .. })
+            | Body::Learned(_)
+            | Body::Turn(TurnEvent::Message { kind: MessageKind::StandingOrders, .. })
+    )
 }
 
 impl Sitting {
@@ -347,7 +360,7 @@ impl Sitting {
         self.opened.journal.path()
     }
 
-    /// The events in the journal. Empty once there is a driver.
+    /// The events in the journal, at least those of the run as a whole. Empty once there is a driver.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.opened.events
@@ -381,13 +394,12 @@ impl Sitting {
             opening.extend(beside);
         }
         let opening = Opening(opening.into_iter().map(|body| Entry { part: Part::root(), body }).collect());
-        let began_with = events.iter().find_map(|event| match &event.body {
-            Body::Run(RunEvent::RunStart(start)) => start.offered.as_deref(),
-            _ => None,
+        let folded = self.opened.folded.take().unwrap_or_else(|| {
+            let procedure = procedure(&equipped.brief, &equipped.options, began_with(&events));
+            Folded::new(procedure, results(&equipped.options)).after(events)
         });
-        let procedure = procedure(&equipped.brief, &equipped.options, began_with);
         let masks = Masks::new(equipped.secrets.clone());
-        let driver = Driver::new(procedure, events, &mut self.opened.journal, equipped.ports(operator), masks);
+        let driver = Driver::after(folded, &mut self.opened.journal, equipped.ports(operator), masks);
         (driver, opening)
     }
 
@@ -416,6 +428,19 @@ fn places(home: &Home, options: &RunOptions) -> Places {
         runtime_home: runtime_home.display().to_string(),
         project: String::new(),
     }
+}
+
+/// Returns the form in which results of tools are sent to the agents of a run.
+pub(super) fn results(options: &RunOptions) -> Results {
+    if options.plain_results { Results::Plain } else { Results::Fenced }
+}
+
+/// Returns the tools that a run was offered when it began; `None` if they are not on record.
+pub(super) fn began_with(events: &[Event]) -> Option<&OfferedTools> {
+    events.iter().find_map(|event| match &event.body {
+        Body::Run(RunEvent::RunStart(start)) => start.offered.as_deref(),
+        _ => None,
+    })
 }
 
 /// The procedure of a run, before any event. The tools are those that it was offered when it began; a run that has none on

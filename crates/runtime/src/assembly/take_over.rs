@@ -9,16 +9,17 @@ use adjutant_core::words::effort::Effort;
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::tool::OfferedTools;
 use adjutant_core::words::visible::visible_text;
-use adjutant_store::{Damage, FileJournal, Home, Owner};
+use adjutant_core::work::Work;
+use adjutant_store::{Damage, FileJournal, Home, Owner, Recovered, journal, runs};
 use jiff::Timestamp;
 
 use super::folder::EnteredFolder;
 use super::remark::Remark;
 use super::settings::{self, Overrides};
-use super::sitting::{Equipped, Needs, Opened, Sitting, recorded_brief};
+use super::sitting::{Equipped, Needs, Opened, Sitting, began_with, is_kept, procedure, recorded_brief, results};
 use super::surroundings::Surroundings;
 use super::unready::Unready;
-use crate::say;
+use crate::{Folded, say};
 
 /// A run that is to go on.
 pub struct TakeOver<'a> {
@@ -71,15 +72,14 @@ pub enum TakenOver {
 /// unfinished last line.
 pub async fn take_over(run: TakeOver<'_>, tell: &dyn Fn(Remark)) -> Result<TakenOver, Unready> {
     let TakeOver { home, surroundings, run_id, .. } = run;
-    let (journal, recovered) =
-        FileJournal::take_over(home, run_id, &Owner::current(), Timestamp::now(), run.damage).map_err(Unready::Open)?;
+    let ReadRun { journal, recovered, folded } = ReadRun::read(&run)?;
     let events = &recovered.events;
     let start = run_start(events)?;
     if let Some(outcome) = say::outcome(events) {
         return Ok(TakenOver::Over(outcome));
     }
     let before = latest_options(events, &start.options);
-    let options = RunOptions { unattended: !run.is_attended, ..run.changes.made_to(before, surroundings) };
+    let options = run.options_after(before);
     // What is not on record, such as how long an adapter may be silent, holds as it is set now.
     let overrides = Overrides { workdir: Some(PathBuf::from(&options.workdir)), ..Overrides::default() };
     let settings = settings::resolve(home, surroundings, &overrides, None)?;
@@ -101,8 +101,64 @@ pub async fn take_over(run: TakeOver<'_>, tell: &dyn Fn(Remark)) -> Result<Taken
         offered: (!is_same).then(|| Box::new(offered)),
     })];
     let torn_bytes = recovered.torn_bytes;
-    let opened = Opened { run_id: run_id.clone(), journal, events: recovered.events, torn_bytes };
+    let opened = Opened { run_id: run_id.clone(), journal, events: recovered.events, folded, torn_bytes };
     Ok(TakenOver::GoesOn(Box::new(Sitting::of(opened, equipped, run.folder, first))))
+}
+
+impl TakeOver<'_> {
+    /// Returns the options of this sitting.
+    fn options_after(&self, before: &RunOptions) -> RunOptions {
+        RunOptions { unattended: !self.is_attended, ..self.changes.made_to(before, self.surroundings) }
+    }
+
+    /// Returns the run before any event, from its beginning and its takings over; `None` if it can't be put together.
+    fn before_any_event(&self, events: &[Event]) -> Option<Folded<Work>> {
+        let start = run_start(events).ok()?;
+        let options = self.options_after(latest_options(events, &start.options));
+        let brief = recorded_brief(&start.brief, start.options.work.custom_roles()).ok()?;
+        Some(Folded::new(procedure(&brief, &options, began_with(events)), results(&options)))
+    }
+}
+
+/// A run as it was read when it was taken over.
+struct ReadRun {
+    journal: FileJournal,
+    /// With all events, or beside `folded` with those that are kept.
+    recovered: Recovered,
+    /// The run after all its events; `None` if it is yet to be folded.
+    folded: Option<Folded<Work>>,
+}
+
+impl ReadRun {
+    /// Takes the run over, and folds its events as they are read, so that they need not all be kept. That takes its
+    /// beginning and the options that it has by the end of the journal, which are looked for first. If they turn out to be
+    /// others, as when a line is not written as we write it, the events are read again to be folded later.
+    fn read(run: &TakeOver<'_>) -> Result<Self, Unready> {
+        let TakeOver { home, run_id, damage, .. } = *run;
+        let (owner, now) = (Owner::current(), Timestamp::now());
+        let found = runs::run_events(home, run_id).unwrap_or_default();
+        let Some(folded) = run.before_any_event(&found) else {
+            let (journal, recovered) =
+                FileJournal::take_over(home, run_id, &owner, now, damage).map_err(Unready::Open)?;
+            return Ok(Self { journal, recovered, folded: None });
+        };
+        let mut kept = Vec::new();
+        let (folded, taken) = folded.beside(|take| {
+            FileJournal::take_over_each(home, run_id, &owner, now, damage, |event| {
+                if is_kept(&event) {
+                    kept.push(event.clone());
+                }
+                take(event);
+            })
+        });
+        let (journal, recovered) = taken.map_err(Unready::Open)?;
+        let is_as_found = kept.iter().filter(|event| runs::is_run_event(event)).eq(&found);
+        let (events, folded) = match is_as_found {
+            true => (kept, Some(folded)),
+            false => (journal::read_only(home, run_id).map_err(Unready::Open)?.events, None),
+        };
+        Ok(Self { journal, recovered: Recovered { events, ..recovered }, folded })
+    }
 }
 
 impl ResumeChanges {

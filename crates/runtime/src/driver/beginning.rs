@@ -25,7 +25,7 @@ impl<P: Procedure> Driver<'_, P> {
             Command::Turn { tools, may_call, agent, output_max, limit_ms, workspace, .. } => {
                 let hands = self.tools_in(workspace.as_ref())?;
                 let agent = self.agent(agent)?;
-                let asked = Asked { tools, may_call, output_max, turns_before: self.turns };
+                let asked = Asked { tools, may_call, output_max, turns_before: self.facts.turns };
                 let transcript = self.past.transcript(&key.part);
                 let kept = |hash: &str| self.journal.kept(hash);
                 let outbox = self.outboxes.entry(key.part.clone()).or_default();
@@ -77,7 +77,7 @@ impl<P: Procedure> Driver<'_, P> {
             Command::Look { look, custody, workspace } => {
                 let hands = self.tools_in(workspace.as_ref())?;
                 self.write(intent)?;
-                let run = self.run_id.clone().unwrap_or_default();
+                let run = self.facts.run_id.clone().unwrap_or_default();
                 let task = flight::look(key.clone(), run, look, custody, hands);
                 self.flight.spawn(&key, Flown::Look(look), task);
             }
@@ -133,7 +133,7 @@ impl<P: Procedure> Driver<'_, P> {
     pub(super) fn prepare(&mut self, wanted: WantedCall, tools: Arc<dyn Tools>) {
         let WantedCall { key, call, .. } = &wanted;
         let call = self.as_it_was(key, call);
-        let task = flight::ready(key.clone(), call, self.run_id.clone(), tools);
+        let task = flight::ready(key.clone(), call, self.facts.run_id.clone(), tools);
         self.flight.spawn(key, Flown::Preparation, task);
         self.preparing = Some(wanted);
     }
@@ -146,7 +146,7 @@ impl<P: Procedure> Driver<'_, P> {
         (tools, cancel): (Arc<dyn Tools>, &CancellationToken),
     ) {
         let key = key.clone();
-        let rescue = self.run_id.clone().filter(|_| is_rescued).map(|run| (run, rescue::name(&key)));
+        let rescue = self.facts.run_id.clone().filter(|_| is_rescued).map(|run| (run, rescue::name(&key)));
         match call {
             Some(call) => {
                 let masks = self.masks.clone();

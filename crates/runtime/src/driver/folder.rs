@@ -15,7 +15,7 @@ impl<P: Procedure> Driver<'_, P> {
         let waits = |begun: &Begun| matches!(begun, Begun::Question(_)) || is_let_go;
         if self.standing == Standing::AtWork
             && self.preparing.is_none()
-            && let Some(run) = &self.run_id
+            && let Some(run) = &self.facts.run_id
             && self.drive.ledger().open().all(|(_, open)| waits(&open.begun))
         {
             self.ports.tools.stand_still(run).await;
@@ -26,7 +26,7 @@ impl<P: Procedure> Driver<'_, P> {
     /// Puts on record what others changed in the folder while the run stood still, before anything of it begins.
     pub(super) async fn go_on(&mut self) -> Result<(), DriveError> {
         self.standing = Standing::AtWork;
-        let Some(run) = &self.run_id else { return Ok(()) };
+        let Some(run) = &self.facts.run_id else { return Ok(()) };
         match self.ports.tools.go_on(run).await {
             Some(change) => {
                 self.checked_out = None;
@@ -54,7 +54,7 @@ impl<P: Procedure> Driver<'_, P> {
     /// A run that is over goes on no more: how the folder was is of no use to anybody.
     pub(super) async fn forget_standstill(&mut self) {
         if self.standing == Standing::Still
-            && let Some(run) = &self.run_id
+            && let Some(run) = &self.facts.run_id
         {
             drop(self.ports.tools.go_on(run).await);
         }

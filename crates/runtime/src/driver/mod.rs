@@ -19,11 +19,9 @@ use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::worker::SLEEP_OVER_MS;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Procedure, SharedFacts as _, Step, Want};
-use adjutant_core::trace::{
-    AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent, RunEvent, TurnEvent, offered_on_record,
-};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent};
 use adjutant_core::words::id::WorkspaceId;
-use adjutant_core::words::tool::{OfferedTools, ToolCall, ToolSpecs};
+use adjutant_core::words::tool::{ToolCall, ToolSpecs};
 use adjutant_core::words::{Key, Outcome, Part, Question};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
@@ -35,6 +33,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::agent_past::AgentPast;
 use crate::flight::Readied;
+use crate::folded::{Folded, RunFacts};
 use crate::in_flight::InFlight;
 use crate::masking::Masks;
 use crate::request::Outbox;
@@ -85,10 +84,7 @@ pub struct Driver<'j, P: Procedure> {
     readied: Option<(WantedCall, Readied)>,
     /// Questions that nobody is there to answer.
     parked: BTreeSet<Key>,
-    /// The run's id, once its beginning is on record.
-    run_id: Option<String>,
-    /// Number of turns taken in the run.
-    turns: usize,
+    facts: RunFacts,
     standing: Standing,
     /// True if the run is let go where it has long to wait: somebody takes it up again when the wait is over.
     lets_sleep: bool,
@@ -169,15 +165,20 @@ pub enum DriveError {
 impl<'j, P: Procedure> Driver<'j, P> {
     /// A driver for the run that `journal` holds. `events` is what the journal says so far.
     pub fn new(run: Run<P>, events: Vec<Event>, journal: &'j mut dyn Journal, ports: Ports, masks: Masks) -> Self {
+        Self::after(Folded::new(run, ports.results).after(events), journal, ports, masks)
+    }
+
+    /// A driver for the run that `journal` holds. `folded` is the run as the journal has it so far.
+    pub fn after(folded: Folded<P>, journal: &'j mut dyn Journal, ports: Ports, masks: Masks) -> Self {
+        let Folded { drive, past, facts, offered, is_empty } = folded;
         let specs = ports.tools.specs();
-        let past = AgentPast::new(ports.results);
-        let mut driver = Self {
-            drive: Drive::new(run),
+        Self {
+            drive,
             journal,
             ports,
             masks: Arc::new(masks),
             specs,
-            offered_before: offered_on_record(&events).map(OfferedTools::specs),
+            offered_before: offered,
             past,
             outboxes: BTreeMap::new(),
             unmasked: BTreeMap::new(),
@@ -186,15 +187,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
             preparing: None,
             readied: None,
             parked: BTreeSet::new(),
-            run_id: None,
-            turns: 0,
+            facts,
             // Somebody else may have been at work since its last driver.
-            standing: if events.is_empty() { Standing::AtWork } else { Standing::Still },
+            standing: if is_empty { Standing::AtWork } else { Standing::Still },
             lets_sleep: false,
             checked_out: None,
-        };
-        driver.fold_all(events);
-        driver
+        }
     }
 
     /// Ends the driver of a process that is about to end itself. What is remembered of a long run is left to the system,
@@ -368,21 +366,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
         }
     }
 
-    /// Folds the events of a journal.
-    fn fold_all(&mut self, events: Vec<Event>) {
-        let past = std::mem::replace(&mut self.past, AgentPast::new(self.ports.results));
-        self.past = past.after(events.into_iter().filter(|event| self.note(event)));
-    }
-
     /// Takes note of an event; says whether it counts.
     fn note(&mut self, event: &Event) -> bool {
         if !self.drive.apply(event) {
             return false;
         }
-        if let Body::Run(RunEvent::RunStart(start)) = &event.body {
-            self.run_id = Some(start.run_id.to_string());
-        }
-        self.turns += usize::from(matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })));
+        self.facts.apply(event);
         if let Body::Part(PartEvent::PartEnd { .. }) = event.body {
             self.outboxes.remove(&event.part);
         }

@@ -74,13 +74,17 @@ impl World {
     }
 
     async fn take_over(&self, run_id: &RunId) -> Result<TakenOver, Unready> {
+        self.take_over_with(run_id, ResumeChanges::default()).await
+    }
+
+    async fn take_over_with(&self, run_id: &RunId, changes: ResumeChanges) -> Result<TakenOver, Unready> {
         let (home, surroundings) = (self.home(), self.surroundings());
         let run = TakeOver {
             home: &home,
             surroundings: &surroundings,
             run_id,
             damage: Damage::Refuse,
-            changes: ResumeChanges::default(),
+            changes,
             folder: None,
             is_attended: false,
             recording: None,
@@ -164,6 +168,31 @@ async fn a_run_begins_waits_for_its_operator_and_goes_on_to_its_end() {
     assert!(world.has_shown_end.load(Ordering::Relaxed));
     assert!(matches!(world.take_over(&run_id).await, Ok(TakenOver::Over(Outcome::Completed))));
     assert_eq!(*world.told.lock().expect("no panic"), []);
+}
+
+#[tokio::test]
+async fn options_that_were_changed_hold_also_where_the_change_lacks_its_line_feed() {
+    for ending in ["\n", ""] {
+        let world = World::new();
+        let sitting = world.begin(Overrides::default()).await.expect("begun");
+        let run_id = sitting.run_id().clone();
+        assert_eq!(kinds(&world.drive(sitting, CancellationToken::new()).await), [QuestionKind::Confirmation]);
+        let changes = ResumeChanges { patience_minutes: Some(7), ..ResumeChanges::default() };
+        let Ok(TakenOver::GoesOn(sitting)) = world.take_over_with(&run_id, changes).await else { panic!("not over") };
+        assert_eq!(kinds(&world.drive(*sitting, CancellationToken::new()).await), [QuestionKind::Confirmation]);
+
+        // The machine went down just behind the change.
+        let path = world.home().journal(&run_id);
+        let text = std::fs::read_to_string(&path).expect("a journal");
+        let changed = text.find(r#","type":"run_resume""#).expect("a change");
+        let end = changed + text[changed..].find('\n').expect("a whole line");
+        std::fs::write(&path, text[..end].to_owned() + ending).expect("written");
+        std::fs::remove_file(world.home().lease(&run_id)).expect("removed");
+
+        let Ok(TakenOver::GoesOn(sitting)) = world.take_over(&run_id).await else { panic!("not over") };
+        assert_eq!(sitting.options().patience_ms, Some(7 * 60_000), "{ending:?}");
+        assert_eq!(kinds(&world.drive(*sitting, CancellationToken::new()).await), [QuestionKind::Confirmation]);
+    }
 }
 
 #[tokio::test]

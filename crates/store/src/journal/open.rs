@@ -110,6 +110,25 @@ impl FileJournal {
         now: Timestamp,
         damage: Damage,
     ) -> Result<(Self, Recovered), OpenError> {
+        let mut events = Vec::new();
+        let (journal, recovered) = Self::take_over_each(home, run_id, owner, now, damage, |event| events.push(event))?;
+        Ok((journal, Recovered { events, ..recovered }))
+    }
+
+    /// The same, with each event handed to `each` as it is read, so that none is kept: there are none in what is returned.
+    /// They may be those of a journal that is then refused.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileJournal::take_over`].
+    pub fn take_over_each(
+        home: &Home,
+        run_id: &RunId,
+        owner: &Owner,
+        now: Timestamp,
+        damage: Damage,
+        mut each: impl FnMut(Event),
+    ) -> Result<(Self, Recovered), OpenError> {
         let path = home.journal(run_id);
         let unusable = |source| OpenError::Unusable { path: path.clone(), source };
         let mut disk = match open_for_append(&path, false) {
@@ -132,8 +151,8 @@ impl FileJournal {
         shared::claim(home, run_id).map_err(unusable)?;
         let loss = if vacancy.same_boot { Loss::CantBe } else { Loss::MayBe };
         let mut file = plain_file::open(&path).map_err(unusable)?;
-        let reading =
-            recover::read_file(&file, vacancy.seal.as_ref(), loss).map_err(|error| OpenError::unread(&path, error))?;
+        let reading = recover::read_each(&file, vacancy.seal.as_ref(), loss, |_, event| each(event));
+        let reading = reading.map_err(|error| OpenError::unread(&path, error))?;
         if damage == Damage::Refuse && !reading.damaged.is_empty() {
             return Err(OpenError::Damaged { path, damaged: reading.damaged });
         }
@@ -156,8 +175,8 @@ impl FileJournal {
             condition: JournalHealth::Sound,
         };
         let torn_bytes = if let JournalEnd::Torn { bytes } = reading.tail { bytes } else { 0 };
-        let JournalReading { events, unknown, damaged, accepted_before, .. } = reading;
-        Ok((journal, Recovered { events, unknown, damaged, accepted_before, torn_bytes, torn_kept }))
+        let JournalReading { unknown, damaged, accepted_before, .. } = reading;
+        Ok((journal, Recovered { events: Vec::new(), unknown, damaged, accepted_before, torn_bytes, torn_kept }))
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use adjutant_core::inbox::mailbox::{First, Letters};
 use adjutant_core::inbox::worker::{LetGo, Outlook, Sittings};
 use adjutant_core::inbox::{OpenQuestion, OpenQuestions};
-use adjutant_core::trace::{EventKind, Line, wire};
+use adjutant_core::trace::{Body, Event, EventKind, Line, RunEvent, wire};
 use adjutant_core::words::id::RunId;
 use jiff::Timestamp;
 use memchr::memmem;
@@ -138,10 +138,41 @@ pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
 ///
 /// If its journal can't be read.
 pub fn workdir(home: &Home, run_id: &RunId) -> io::Result<Option<String>> {
-    let Some((file, _)) = unfinished_file(&home.journal(run_id))? else { return Ok(None) };
-    // A resume asks for it before it reads the journal itself, so only the lines that may say it are looked at.
-    let kinds = memmem::Finder::new(br#","type":"run_"#);
     let mut sittings = Sittings::default();
+    for_run_lines(home, run_id, |line| take_in(&mut sittings, line))?;
+    Ok(sittings.workdir().map(str::to_owned))
+}
+
+/// The events of the kinds `run_start` and `run_resume` in a run's journal; none if the run is over. Only lines that begin
+/// as ours do are looked at, and nothing is checked.
+///
+/// # Errors
+///
+/// If its journal can't be read.
+pub fn run_events(home: &Home, run_id: &RunId) -> io::Result<Vec<Event>> {
+    let mut events = Vec::new();
+    for_run_lines(home, run_id, |line| {
+        let decoded = std::str::from_utf8(line).ok().and_then(|line| wire::decode(line.trim_end_matches('\n')).ok());
+        if let Some(Line::Event(event)) = decoded
+            && is_run_event(&event)
+        {
+            events.push(event);
+        }
+    })?;
+    Ok(events)
+}
+
+/// Returns true if [`run_events`] gives the event, where it is in a line of ours.
+#[must_use]
+pub fn is_run_event(event: &Event) -> bool {
+    matches!(event.body, Body::Run(RunEvent::RunStart(_) | RunEvent::RunResume { .. }))
+}
+
+/// Hands every whole line of the kinds `run_start`, `run_resume` and `run_end` to `take`, unless the run is over. A resume
+/// asks for these before it reads the journal itself, so no other line is looked at.
+fn for_run_lines(home: &Home, run_id: &RunId, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    let Some((file, _)) = unfinished_file(&home.journal(run_id))? else { return Ok(()) };
+    let kinds = memmem::Finder::new(br#","type":"run_"#);
     let mut batches = Batches::new(file);
     while let Some(batch) = batches.next()? {
         let Batch::Lines(journal) = batch else { continue };
@@ -150,11 +181,11 @@ pub fn workdir(home: &Home, run_id: &RunId) -> io::Result<Option<String>> {
             let begin = memchr::memrchr(b'\n', &journal[..from + found]).map_or(0, |end| end + 1);
             let end =
                 memchr::memchr(b'\n', &journal[from + found..]).map_or(journal.len(), |end| from + found + end + 1);
-            take_in(&mut sittings, &journal[begin..end]);
+            take(&journal[begin..end]);
             from = end;
         }
     }
-    Ok(sittings.workdir().map(str::to_owned))
+    Ok(())
 }
 
 /// The open questions of one run; `None` if it has none.

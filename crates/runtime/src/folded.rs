@@ -1,0 +1,104 @@
+//! A run as its journal has it, folded: what decisions are made from, beside what its agents know.
+//!
+//! In: a run before any event, then its events. Out: all that a driver goes on from, of which no event is a part: each may
+//! be dropped as soon as it is read.
+//!
+//! Begin with [`Folded::new`].
+
+use adjutant_core::procedure::run::Run;
+use adjutant_core::procedure::{Drive, Procedure};
+use adjutant_core::trace::{Body, Event, RunEvent, TurnEvent};
+use adjutant_core::words::tool::{OfferedTools, ToolSpecs};
+
+use crate::agent_past::AgentPast;
+use crate::driver::Results;
+
+/// Below how many events they are all folded by the caller: starting a thread takes longer.
+const ASIDE_MIN: usize = 512;
+
+/// A run, with everything that follows from its events.
+pub struct Folded<P: Procedure> {
+    pub(crate) drive: Drive<P>,
+    /// The past of the run as its agents know it.
+    pub(crate) past: AgentPast,
+    pub(crate) facts: RunFacts,
+    /// The tools as they were offered last; `None` if they are not on record.
+    pub(crate) offered: Option<ToolSpecs>,
+    /// True if there was no event.
+    pub(crate) is_empty: bool,
+}
+
+/// Facts of a run that only its driver needs.
+#[derive(Debug, Default)]
+pub(crate) struct RunFacts {
+    /// The run's id, once its beginning is on record.
+    pub(crate) run_id: Option<String>,
+    /// Number of turns taken in the run.
+    pub(crate) turns: usize,
+}
+
+impl RunFacts {
+    /// Takes note of an event that counts.
+    pub(crate) fn apply(&mut self, event: &Event) {
+        if let Body::Run(RunEvent::RunStart(start)) = &event.body {
+            self.run_id = Some(start.run_id.to_string());
+        }
+        self.turns += usize::from(matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })));
+    }
+}
+
+impl<P: Procedure> Folded<P> {
+    /// A run before any event. `results` is how its agents get the results of tools.
+    pub fn new(run: Run<P>, results: Results) -> Self {
+        Self {
+            drive: Drive::new(run),
+            past: AgentPast::new(results),
+            facts: RunFacts::default(),
+            offered: None,
+            is_empty: true,
+        }
+    }
+
+    /// The same run after `events`.
+    #[must_use]
+    pub fn after(mut self, events: Vec<Event>) -> Self {
+        if events.len() >= ASIDE_MIN {
+            return self.beside(|take| events.into_iter().for_each(take)).0;
+        }
+        for event in events {
+            if self.note(&event) {
+                self.past.apply(event);
+            }
+        }
+        self
+    }
+
+    /// The same run after all events that `go` hands over, and what `go` returns. Decisions are folded as the events come,
+    /// and what agents know on another thread.
+    pub fn beside<R>(mut self, go: impl FnOnce(&mut dyn FnMut(Event)) -> R) -> (Self, R) {
+        let past = std::mem::replace(&mut self.past, AgentPast::new(Results::default()));
+        let (past, came) = past.beside(|take| {
+            go(&mut |event| {
+                if self.note(&event) {
+                    take(event);
+                }
+            })
+        });
+        (Self { past, ..self }, came)
+    }
+
+    /// Takes note of an event as far as decisions go; says whether it counts.
+    fn note(&mut self, event: &Event) -> bool {
+        self.is_empty = false;
+        if let Body::Run(run) = &event.body
+            && let Some(offered) = run.offered()
+        {
+            self.offered = Some(OfferedTools::specs(offered));
+        }
+        let counts = self.drive.apply(event);
+        if counts {
+            self.facts.apply(event);
+        }
+        counts
+    }
+}
