@@ -3,6 +3,7 @@
 use adjutant_core::brief::Brief;
 use adjutant_core::crew::authority::Authority;
 use adjutant_core::gate::custom_role::Member;
+use adjutant_core::session::amendment::amended;
 use adjutant_core::session::explain;
 use adjutant_core::trace::RunOptions;
 use adjutant_core::view::{self};
@@ -51,7 +52,10 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     let start = sitting::run_start(&reading.events)?;
     let options = latest_options(&reading.events, &start.options);
     let brief = sitting::recorded_brief(&start.brief, start.options.work.custom_roles())?;
-    let Some(call) = args.call else { return authority(&brief, options, args.json) };
+    let Some(call) = args.call else {
+        let authorized_costs = amended(brief.authorized_costs.clone(), &reading.events);
+        return authority(&Brief { authorized_costs, ..brief }, options, args.json);
+    };
     let run = procedure(&brief, options, start.offered.as_deref());
     let Some(explanation) = explain::explain(&reading.events, run, call) else {
         return Err(Failure::ending(Ending::Failed, format!("the run `{run_id}` has no call {call}"))

@@ -138,4 +138,7 @@ fn what_was_said_while_nobody_drove_a_crew_is_heard_before_anything_is_done() {
     home.run(&["inbox", "answer", run, "retry"]).expect_code(0);
     home.run(&["resume", run]).expect_code(4);
     assert_eq!(calls(&home), 1, "what is withdrawn is withdrawn from the first turn on");
+    let authority = home.run(&["explain", run, "--authority"]).expect_code(0).stdout;
+    let first = authority.lines().next().unwrap_or_default();
+    assert!(first.starts_with("the brief authorizes: ") && !first.contains("filesystem_write"), "{authority}");
 }

@@ -50,6 +50,17 @@ pub(crate) fn amend_authorized(authorized: &mut Vec<Category>, amendment: &Amend
     }
 }
 
+/// Returns what the brief authorizes by now: with every amendment of the run.
+#[must_use]
+pub fn amended(mut authorized: Vec<Category>, events: &[Event]) -> Vec<Category> {
+    for event in events.iter().filter(|event| event.part.is_root()) {
+        if let Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. }) = &event.body {
+            amend_authorized(&mut authorized, amendment);
+        }
+    }
+    authorized
+}
+
 /// Returns the categories that are authorized by now: those of the brief, with every amendment and every approval for
 /// the run.
 #[must_use]
