@@ -210,8 +210,8 @@ impl Procedure for Crew {
 
     fn apply(&mut self, event: &Event) {
         // By its `part_start`, or by what follows it if that line can't be read: damage that an operator accepted.
-        if event.part != self.part && event.part.is_within(&self.part) && self.state.children.get(&event.part).is_none()
-        {
+        let is_new = event.part != self.part && self.state.children.get(&event.part).is_none();
+        if is_new && event.part.is_within(&self.part) && !event.body.is_from_operator() {
             self.state.call_in(&self.setup, &self.part, &event.part);
         }
         self.state.apply(event, &self.part, &self.setup.checks);

@@ -68,8 +68,8 @@ impl Procedure for Session {
     type Facts = RunFacts;
 
     fn apply(&mut self, event: &Event) {
-        // Also if the line of its `part_start` can't be read.
-        self.state.started |= event.part == self.part;
+        // Also if the line of its `part_start` can't be read. What an operator says to a part may come before it begins.
+        self.state.started |= event.part == self.part && !event.body.is_from_operator();
         if event.part == self.part || event.part.is_root() {
             self.state.apply(event);
         }

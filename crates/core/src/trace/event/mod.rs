@@ -129,6 +129,12 @@ pub enum LedgerRole<'a> {
 }
 
 impl Body {
+    /// Returns true if it is something that the operator said unasked: it may come to a part that has not begun.
+    #[must_use]
+    pub fn is_from_operator(&self) -> bool {
+        matches!(self, Self::Ask(AskEvent::OperatorMessage { .. }))
+    }
+
     /// Reads the event of a type from the fields of a line.
     ///
     /// # Errors
