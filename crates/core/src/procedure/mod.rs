@@ -92,19 +92,6 @@ pub struct Want {
     pub command: Command,
 }
 
-impl Command {
-    /// Returns the workspace in which it does or reads something; `None` if it is the run's own, or none.
-    #[must_use]
-    pub fn workspace(&self) -> Option<&WorkspaceId> {
-        match self {
-            Self::Turn { workspace, .. } | Self::Call { workspace, .. } | Self::Look { workspace, .. } => {
-                workspace.as_ref()
-            }
-            Self::Hook(_) | Self::Keep(_) | Self::Ask(_) | Self::Wait { .. } => None,
-        }
-    }
-}
-
 /// Command to the runtime. Commands are cheap: they name messages, they don't carry them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {

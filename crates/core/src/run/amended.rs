@@ -3,7 +3,7 @@
 use crate::trace::{AskEvent, Body, Event};
 use crate::words::{Amendment, Message};
 
-/// What the operator amended since the run began.
+/// The operator's amendments since the run began.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Amended(Vec<Amendment>);
 

@@ -165,7 +165,7 @@ impl SharedFacts for RunFacts {
         self.grants.apply(event);
         self.amended.apply(event);
         self.modes.apply(event);
-        self.untold.apply(event);
+        self.untold.apply(event, self.amended.in_order());
         self.workspaces.apply(event);
         match &event.body {
             Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. }) => {

@@ -1,7 +1,7 @@
-//! What agents are to be told, and which session is still to tell it to its agent.
+//! Messages for agents, and the sessions that are still to tell them.
 //!
-//! What is said while no session is at work that it is for waits for the next one, and so does what a session leaves untold
-//! when it ends. Amendments hold for every session that begins later, whose brief doesn't say so: each is told all of
+//! A message that comes while no session is at work that it is for waits for the next one, and so does one that a session
+//! leaves untold when it ends. Amendments hold for every session that begins later, whose brief doesn't say so: each is told all of
 //! them.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -41,23 +41,23 @@ impl ToTell {
     }
 }
 
-/// What is still to be told, by session.
+/// Messages that are still to be told, by session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Untold {
     /// The sessions at work, each with what it is to tell its agent, in order, and the part that it was said to.
     sessions: BTreeMap<Part, VecDeque<(Part, ToTell)>>,
     /// What waits for a session.
     waiting: VecDeque<(Part, ToTell)>,
-    /// The amendments of the run.
-    amendments: Vec<ToTell>,
 }
 
 impl Untold {
-    pub(super) fn apply(&mut self, event: &Event) {
+    /// Takes note of an event; `amendments` are those of the run so far.
+    pub(super) fn apply(&mut self, event: &Event, amendments: &[Amendment]) {
         let part = &event.part;
         match &event.body {
             Body::Part(PartEvent::PartStart { kind: PartKind::Session, .. }) => {
-                let amended = self.amendments.iter().map(|said| (Part::root(), said.clone()));
+                let told = |amendment: &Amendment| (Part::root(), ToTell::Amended(Box::new(amendment.clone())));
+                let amended = amendments.iter().map(told);
                 let is_for_it = |(to, _): &(Part, ToTell)| part.is_within(to);
                 let (its_own, others) = self.waiting.drain(..).partition::<Vec<_>, _>(is_for_it);
                 self.waiting = others.into();
@@ -85,10 +85,8 @@ impl Untold {
                 is_heard = true;
             }
         }
-        match said {
-            ToTell::Amended(_) => self.amendments.push(said),
-            ToTell::Steer(_) | ToTell::Changed(_) if is_heard => {}
-            ToTell::Steer(_) | ToTell::Changed(_) => self.waiting.push_back((to.clone(), said)),
+        if !is_heard && !matches!(said, ToTell::Amended(_)) {
+            self.waiting.push_back((to.clone(), said));
         }
     }
 
@@ -99,7 +97,7 @@ impl Untold {
         for session in ended {
             let untold = self.sessions.remove(&session).unwrap_or_default();
             if self.sessions.is_empty() {
-                let is_left = |(_, said): &(Part, ToTell)| !matches!(said, ToTell::Amended(_));
+                let is_left = |(to, said): &(Part, ToTell)| to.is_root() && !matches!(said, ToTell::Amended(_));
                 self.waiting.extend(untold.into_iter().filter(is_left));
             }
         }

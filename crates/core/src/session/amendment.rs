@@ -68,9 +68,9 @@ pub fn authorized_by(brief: Vec<Category>, events: &[Event]) -> Vec<Category> {
     let mut held = brief;
     for event in events {
         match &event.body {
-            Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(before), .. }) => {
-                held.retain(|category| !before.withdraw.contains(category));
-                held.extend(before.authorize.iter().cloned());
+            // An approval for the run goes with what is withdrawn.
+            Body::Ask(AskEvent::OperatorMessage { message: Message::Amend(amendment), .. }) => {
+                amend_authorized(&mut held, amendment);
             }
             Body::Gate(GateEvent::AuthPrompt { categories, response: OperatorWord::ForRun, .. }) => {
                 held.extend(categories.iter().map(Category::new));

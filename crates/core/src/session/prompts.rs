@@ -139,31 +139,26 @@ pub(super) fn kick_off(mode: Mode, scope_locked: bool) -> String {
 
 /// Tells the agent to go on. `was_cut`: the last reply ended at its length limit.
 pub(super) fn go_on(mode: Mode, was_cut: bool) -> String {
-    let on = match mode {
-        Mode::Gated => "Go on with the next step.",
-        Mode::Auto => {
-            "Go on. When every deliverable is there, begin your reply with `## Phase 4`; if you can't go on, with `## Phase 2`."
-        }
-    };
-    if was_cut {
-        return format!(
-            "Your last reply reached its length limit and was cut there. Go on where it stopped, in smaller pieces. {on}"
-        );
-    }
-    on.to_owned()
+    after_a_cut(
+        was_cut,
+        match mode {
+            Mode::Gated => "Go on with the next step.",
+            Mode::Auto => {
+                "Go on. When every deliverable is there, begin your reply with `## Phase 4`; if you can't go on, with `## Phase 2`."
+            }
+        },
+    )
 }
 
-/// Tells an agent that works on a piece of a run to go on: it ends with its handoff. `was_cut`: the last reply ended at
-/// its length limit.
+/// Tells an agent that works on a piece of a run to go on: it ends with its handoff.
 pub(super) fn go_on_with_piece(was_cut: bool) -> String {
-    const ON: &str =
-        "Go on. When the sub-task is done, hand off; if you can't go on, begin your reply with `## Phase 2`.";
-    if was_cut {
-        return format!(
-            "Your last reply reached its length limit and was cut there. Go on where it stopped, in smaller pieces. {ON}"
-        );
-    }
-    ON.to_owned()
+    let on = "Go on. When the sub-task is done, hand off; if you can't go on, begin your reply with `## Phase 2`.";
+    after_a_cut(was_cut, on)
+}
+
+fn after_a_cut(was_cut: bool, on: &str) -> String {
+    let cut = "Your last reply reached its length limit and was cut there. Go on where it stopped, in smaller pieces. ";
+    format!("{}{on}", if was_cut { cut } else { "" })
 }
 
 /// Tells the agent the operator's words between steps.

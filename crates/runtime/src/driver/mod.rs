@@ -150,7 +150,7 @@ pub enum DriveError {
     #[error("internal error: {0}")]
     Broken(#[from] Breach),
     /// A part works in a workspace that isn't there.
-    #[error("there is no workspace `{0}` any more; make it again, or stop the run with `adjutant stop`")]
+    #[error("the run's workspace `{0}` isn't there: nothing of it can go on; end it with `adjutant stop RUN`")]
     NoSuchWorkspace(WorkspaceId),
     /// A procedure asks for an agent that the run doesn't have: a bug of ours.
     #[error("internal error: the run asks for its agent {number}, and has {agents}")]
