@@ -57,6 +57,17 @@ const UNCOMMITTED: &[(&str, &str)] = &[
     ("home/.gitconfig", "[user]\n\tname = n\n\temail = n@example.com\n[core]\n\tcheckStat = minimal\n"),
     ("trip", ""),
 ];
+/// Variables by which programs leave off asking their makers for a newer version and telling them how they are used.
+/// They do so by themselves, once in a while and beside what they were told, so that whether somebody is contacted says
+/// nothing of the line: it depends on the settings of the machine and on how soon the program ends.
+const NO_NEWS: [(&str, &str); 6] = [
+    ("CHECKPOINT_DISABLE", "1"),
+    ("GH_NO_UPDATE_NOTIFIER", "1"),
+    ("NO_UPDATE_NOTIFIER", "1"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("YARN_ENABLE_TELEMETRY", "0"),
+    ("npm_config_update_notifier", "false"),
+];
 /// Arguments of the git commands that make the history: commits on two branches with the same files, tags, two stashes.
 const HISTORY: &[&[&str]] = &[
     &["init", "-q", "-b", "main"],
@@ -178,8 +189,7 @@ impl Ground {
         command
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("no_proxy", "127.0.0.0/8,127.0.0.1,localhost,.localhost,::1,[::1]");
-        // Terraform asks its makers for a newer version whatever it is told to do.
-        command.env("CHECKPOINT_DISABLE", "1");
+        command.envs(NO_NEWS);
         command.env("http_proxy", &proxy).env("https_proxy", &proxy).env("all_proxy", &proxy);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
