@@ -11,7 +11,6 @@ use adjutant_core::words::id::RunId;
 use adjutant_runtime::assembly::{self, EnteredFolder, Surroundings};
 use adjutant_store::Home;
 use adjutant_store::folders::{Claimant, Sharing};
-use adjutant_store::runs;
 
 use crate::console::confirm;
 use crate::exit::Ending;
@@ -78,8 +77,8 @@ pub fn enter(
     }
 }
 
-/// Claims the folder that a run works in, which is `workdir` if it is named; nothing for a run that is over, or whose
-/// folder is not on record.
+/// Claims the folder that a run works in, which is `workdir` if it is named and else the one that is on record; nothing
+/// for a run that is over, or whose folder is not on record.
 ///
 /// # Errors
 ///
@@ -88,13 +87,13 @@ pub fn enter_again(
     home: &Home,
     surroundings: &Surroundings,
     run_id: &RunId,
+    recorded: Option<&str>,
     workdir: Option<&Path>,
     args: &FolderArgs,
     asked: FolderPrompt,
 ) -> anyhow::Result<Option<EnteredFolder>> {
-    // A journal that can't be read is told of where it is taken over.
-    let Some(recorded) = runs::workdir(home, run_id).ok().flatten() else { return Ok(None) };
-    let workdir = workdir.unwrap_or(Path::new(&recorded));
+    let Some(recorded) = recorded else { return Ok(None) };
+    let workdir = workdir.unwrap_or(Path::new(recorded));
     enter(home, surroundings, Claimant::Run(run_id.as_str()), workdir, args, asked).map(Some)
 }
 

@@ -86,14 +86,18 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let run_id = named(&home, &args.run)?;
     let answers = args.answers.as_deref().map(Answers::read).transpose()?;
     let surroundings = settings::surroundings()?;
-    let workdir = args.workdir.as_deref();
+    // A journal that can't be read is told of where it is taken over.
+    let beginnings = runs::beginnings(&home, &run_id).unwrap_or_default();
+    let (recorded, workdir) = (beginnings.workdir.as_deref(), args.workdir.as_deref());
+    let asked = FolderPrompt::WithoutCopy;
     let run = TakeOver {
         home: &home,
         surroundings: &surroundings,
         run_id: &run_id,
         damage: if args.accept_damage { Damage::Accept } else { Damage::Refuse },
         changes: args.changes(),
-        folder: folder::enter_again(&home, &surroundings, &run_id, workdir, &args.folder, FolderPrompt::WithoutCopy)?,
+        folder: folder::enter_again(&home, &surroundings, &run_id, recorded, workdir, &args.folder, asked)?,
+        beginnings: beginnings.events,
         is_attended: std::io::stdin().is_terminal(),
         recording: args.record.as_deref(),
     };

@@ -100,12 +100,14 @@ struct BoundedLine {
 
 impl fmt::Write for BoundedLine {
     fn write_str(&mut self, part: &str) -> fmt::Result {
-        // Most of a text is words: they are taken whole.
-        for word in part.split_inclusive(char::is_whitespace) {
-            let plain = word.trim_end_matches(char::is_whitespace);
-            self.take(plain)?;
-            if plain.len() < word.len() {
+        for c in part.chars() {
+            if c.is_whitespace() {
                 self.owes_space = !self.text.is_empty();
+            } else {
+                if std::mem::take(&mut self.owes_space) {
+                    self.take(' ')?;
+                }
+                self.take(c)?;
             }
         }
         Ok(())
@@ -113,28 +115,14 @@ impl fmt::Write for BoundedLine {
 }
 
 impl BoundedLine {
-    /// Takes a text without white space, or as much of it as there is room for.
-    fn take(&mut self, word: &str) -> fmt::Result {
-        if word.is_empty() {
-            return Ok(());
-        }
-        if std::mem::take(&mut self.owes_space) {
-            self.take(" ")?;
-        }
-        // No text has more characters than bytes, so most words surely fit.
-        if word.len() <= self.left {
-            self.text.push_str(word);
-            self.left -= word.chars().count();
-            return Ok(());
-        }
-        for c in word.chars() {
-            if self.left == 0 {
-                self.text.push('\u{2026}');
-                return Err(fmt::Error);
-            }
-            self.text.push(c);
-            self.left -= 1;
-        }
+    /// Takes a character if there is room for it.
+    fn take(&mut self, c: char) -> fmt::Result {
+        let Some(left) = self.left.checked_sub(1) else {
+            self.text.push('\u{2026}');
+            return Err(fmt::Error);
+        };
+        self.left = left;
+        self.text.push(c);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Takes over a run that was begun: from its journal to a sitting that goes on where it stands.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use adjutant_agents::recorded::Existing;
@@ -39,6 +40,8 @@ pub struct TakeOver<'a> {
     pub is_attended: bool,
     /// A file in which every exchange with the agents is recorded; a recording that is there goes on.
     pub recording: Option<&'a Path>,
+    /// The beginnings of its sittings, as far as they are known before its journal is read: see [`runs::beginnings`].
+    pub beginnings: Vec<Event>,
 }
 
 /// Options of a run that are other ones from here on; where nothing is said, they are as before.
@@ -71,28 +74,28 @@ pub enum TakenOver {
 /// [`Unready`] if its journal can't be taken over, or anything is missing: its journal is as it was then, except for an
 /// unfinished last line.
 pub async fn take_over(run: TakeOver<'_>, tell: &dyn Fn(Remark)) -> Result<TakenOver, Unready> {
-    let TakeOver { home, surroundings, run_id, .. } = run;
-    let ReadRun { journal, recovered, folded } = ReadRun::read(&run)?;
+    // A sandbox is tried while the journal is read. What it says is told if the journal can be read, and as it turns out
+    // to be.
+    let told = RefCell::new(Vec::new());
+    let early = |remark| told.borrow_mut().push(remark);
+    let (read, equipped) = tokio::join!(ReadRun::read(&run), run.equipped(&run.beginnings, &early));
+    let ReadRun { journal, recovered, folded } = read?;
     let events = &recovered.events;
     let start = run_start(events)?;
     if let Some(outcome) = say::outcome(events) {
         return Ok(TakenOver::Over(outcome));
     }
-    let before = latest_options(events, &start.options);
-    let options = run.options_after(before);
-    // What is not on record, such as how long an adapter may be silent, holds as it is set now.
-    let overrides = Overrides { workdir: Some(PathBuf::from(&options.workdir)), ..Overrides::default() };
-    let settings = settings::resolve(home, surroundings, &overrides, None)?;
-    for notice in &settings.notices {
-        tell(Remark::OfConfiguration(visible_text(&notice.to_string()).into_owned()));
-    }
-    let changed = (options != *before).then(|| Box::new(options.clone()));
-    let brief = recorded_brief(&start.brief, start.options.work.custom_roles())?;
-    let needs = Needs { home, surroundings, brief, brief_id: &start.brief_id, options, settings };
-    let mut equipped = Equipped::with(needs, tell).await?;
+    let mut equipped = if folded.is_some() {
+        told.into_inner().into_iter().for_each(tell);
+        equipped?
+    } else {
+        run.equipped(events, tell).await?
+    };
     if let Some(path) = run.recording {
         equipped.record(path, Existing::Append)?;
     }
+    let before = latest_options(events, &start.options);
+    let changed = (equipped.options() != before).then(|| Box::new(equipped.options().clone()));
     let offered = OfferedTools::of(&equipped.tools());
     let is_same = offered_on_record(events).is_some_and(|before| before.hash == offered.hash);
     let first = vec![Body::Run(RunEvent::RunResume {
@@ -101,11 +104,27 @@ pub async fn take_over(run: TakeOver<'_>, tell: &dyn Fn(Remark)) -> Result<Taken
         offered: (!is_same).then(|| Box::new(offered)),
     })];
     let torn_bytes = recovered.torn_bytes;
-    let opened = Opened { run_id: run_id.clone(), journal, events: recovered.events, folded, torn_bytes };
+    let opened = Opened { run_id: run.run_id.clone(), journal, events: recovered.events, folded, torn_bytes };
     Ok(TakenOver::GoesOn(Box::new(Sitting::of(opened, equipped, run.folder, first))))
 }
 
 impl TakeOver<'_> {
+    /// Makes ready what the run needs besides its journal, of which `events` are the beginnings of its sittings.
+    async fn equipped(&self, events: &[Event], tell: &dyn Fn(Remark)) -> Result<Equipped, Unready> {
+        let TakeOver { home, surroundings, .. } = *self;
+        let start = run_start(events)?;
+        let options = self.options_after(latest_options(events, &start.options));
+        // What is not on record, such as how long an adapter may be silent, holds as it is set now.
+        let overrides = Overrides { workdir: Some(PathBuf::from(&options.workdir)), ..Overrides::default() };
+        let settings = settings::resolve(home, surroundings, &overrides, None)?;
+        for notice in &settings.notices {
+            tell(Remark::OfConfiguration(visible_text(&notice.to_string()).into_owned()));
+        }
+        let brief = recorded_brief(&start.brief, start.options.work.custom_roles())?;
+        let needs = Needs { home, surroundings, brief, brief_id: &start.brief_id, options, settings };
+        Equipped::with(needs, tell).await
+    }
+
     /// Returns the options of this sitting.
     fn options_after(&self, before: &RunOptions) -> RunOptions {
         RunOptions { unattended: !self.is_attended, ..self.changes.made_to(before, self.surroundings) }
@@ -131,19 +150,33 @@ struct ReadRun {
 
 impl ReadRun {
     /// Takes the run over, and folds its events as they are read, so that they need not all be kept. That takes its
-    /// beginning and the options that it has by the end of the journal, which are looked for first. If they turn out to be
-    /// others, as when a line is not written as we write it, the events are read again to be folded later.
-    fn read(run: &TakeOver<'_>) -> Result<Self, Unready> {
+    /// beginning and the options that it has by the end of the journal. If they turn out to be others than those known
+    /// before, as when a line is not written as we write it, the events are read again to be folded later.
+    async fn read(run: &TakeOver<'_>) -> Result<Self, Unready> {
         let TakeOver { home, run_id, damage, .. } = *run;
+        let before = run.before_any_event(&run.beginnings);
+        let (home, run_id, beginnings) = (home.clone(), run_id.clone(), run.beginnings.clone());
+        let read = move || Self::read_here(&home, &run_id, damage, before, &beginnings);
+        // Nobody cancels it: either it ended or it panicked.
+        let read = tokio::task::spawn_blocking(read).await;
+        read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+
+    fn read_here(
+        home: &Home,
+        run_id: &RunId,
+        damage: Damage,
+        before: Option<Folded<Work>>,
+        beginnings: &[Event],
+    ) -> Result<Self, Unready> {
         let (owner, now) = (Owner::current(), Timestamp::now());
-        let found = runs::run_events(home, run_id).unwrap_or_default();
-        let Some(folded) = run.before_any_event(&found) else {
+        let Some(before) = before else {
             let (journal, recovered) =
                 FileJournal::take_over(home, run_id, &owner, now, damage).map_err(Unready::Open)?;
             return Ok(Self { journal, recovered, folded: None });
         };
         let mut kept = Vec::new();
-        let (folded, taken) = folded.beside(|take| {
+        let (folded, taken) = before.beside(|take| {
             FileJournal::take_over_each(home, run_id, &owner, now, damage, |event| {
                 if is_kept(&event) {
                     kept.push(event.clone());
@@ -152,7 +185,7 @@ impl ReadRun {
             })
         });
         let (journal, recovered) = taken.map_err(Unready::Open)?;
-        let is_as_found = kept.iter().filter(|event| runs::is_run_event(event)).eq(&found);
+        let is_as_found = kept.iter().filter(|event| runs::begins_sitting(event)).eq(beginnings);
         let (events, folded) = match is_as_found {
             true => (kept, Some(folded)),
             false => (journal::read_only(home, run_id).map_err(Unready::Open)?.events, None),

@@ -15,7 +15,7 @@ use adjutant_runtime::assembly::{
 };
 use adjutant_runtime::waiting::{GivenAnswer, Waiting};
 use adjutant_runtime::{DisplayItem, Ended, Unattended};
-use adjutant_store::{Damage, Home, Mailbox, Owner, journal};
+use adjutant_store::{Damage, Home, Mailbox, Owner, journal, runs};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -88,6 +88,7 @@ impl World {
             folder: None,
             is_attended: false,
             recording: None,
+            beginnings: runs::beginnings(&home, run_id).unwrap_or_default().events,
         };
         assembly::take_over(run, &|remark| self.tell(remark)).await
     }

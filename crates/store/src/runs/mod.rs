@@ -26,7 +26,9 @@ use jiff::Timestamp;
 
 pub use catalogue::{Catalogue, Catalogued, Identity};
 pub use find::{FindError, Found, find, named};
-pub use open::{AllAsking, Asking, Idle, idle, is_run_event, open_questions, open_questions_of, run_events, workdir};
+pub use open::{
+    AllAsking, Asking, Beginnings, Idle, beginnings, begins_sitting, idle, open_questions, open_questions_of,
+};
 pub use peer_files::PeerFiles;
 pub use summary::{PeerSummary, RunSummary};
 pub use tail::{Gained, Tail};

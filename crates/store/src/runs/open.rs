@@ -132,39 +132,38 @@ pub fn idle(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<AllIdle> {
     Ok(all)
 }
 
-/// The folder that a run works in; `None` if the run is over, or its start is not on record.
-///
-/// # Errors
-///
-/// If its journal can't be read.
-pub fn workdir(home: &Home, run_id: &RunId) -> io::Result<Option<String>> {
-    let mut sittings = Sittings::default();
-    for_run_lines(home, run_id, |line| take_in(&mut sittings, line))?;
-    Ok(sittings.workdir().map(str::to_owned))
+/// The beginnings of the sittings of a run that is not over: what must be known before its journal is read.
+#[derive(Debug, Default)]
+pub struct Beginnings {
+    /// The events of the kinds `run_start` and `run_resume`.
+    pub events: Vec<Event>,
+    /// The folder that the run works in; `None` if its start is not on record.
+    pub workdir: Option<String>,
 }
 
-/// The events of the kinds `run_start` and `run_resume` in a run's journal; none if the run is over. Only lines that begin
-/// as ours do are looked at, and nothing is checked.
+/// Looks for the beginnings of a run's sittings; there is none if the run is over. Only lines that begin as ours do are
+/// looked at, and nothing is checked.
 ///
 /// # Errors
 ///
 /// If its journal can't be read.
-pub fn run_events(home: &Home, run_id: &RunId) -> io::Result<Vec<Event>> {
-    let mut events = Vec::new();
+pub fn beginnings(home: &Home, run_id: &RunId) -> io::Result<Beginnings> {
+    let (mut events, mut sittings) = (Vec::new(), Sittings::default());
     for_run_lines(home, run_id, |line| {
+        take_in(&mut sittings, line);
         let decoded = std::str::from_utf8(line).ok().and_then(|line| wire::decode(line.trim_end_matches('\n')).ok());
         if let Some(Line::Event(event)) = decoded
-            && is_run_event(&event)
+            && begins_sitting(&event)
         {
             events.push(event);
         }
     })?;
-    Ok(events)
+    Ok(Beginnings { events, workdir: sittings.workdir().map(str::to_owned) })
 }
 
-/// Returns true if [`run_events`] gives the event, where it is in a line of ours.
+/// Returns true if [`beginnings`] gives the event, where it is in a line of ours.
 #[must_use]
-pub fn is_run_event(event: &Event) -> bool {
+pub fn begins_sitting(event: &Event) -> bool {
     matches!(event.body, Body::Run(RunEvent::RunStart(_) | RunEvent::RunResume { .. }))
 }
 

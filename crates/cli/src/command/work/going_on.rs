@@ -7,7 +7,7 @@ use adjutant_core::words::id::RunId;
 use adjutant_ports::CancellationToken;
 use adjutant_runtime::Unattended;
 use adjutant_runtime::assembly::{self, Remark, ResumeChanges, TakeOver, TakenOver};
-use adjutant_store::{Damage, Mailbox};
+use adjutant_store::{Damage, Mailbox, runs};
 use jiff::Timestamp;
 
 use crate::failure::Failure;
@@ -35,13 +35,17 @@ impl GoingOn {
         let (home, run_id) = (place.home()?, &self.run_id);
         let surroundings = settings::surroundings()?;
         let nobody = FolderArgs::default();
+        // A journal that can't be read is told of where it is taken over.
+        let beginnings = runs::beginnings(&home, run_id).unwrap_or_default();
+        let (recorded, asked) = (beginnings.workdir.as_deref(), FolderPrompt::Nobody);
         let run = TakeOver {
             home: &home,
             surroundings: &surroundings,
             run_id,
             damage: Damage::Refuse,
             changes: ResumeChanges::default(),
-            folder: folder::enter_again(&home, &surroundings, run_id, None, &nobody, FolderPrompt::Nobody)?,
+            folder: folder::enter_again(&home, &surroundings, run_id, recorded, None, &nobody, asked)?,
+            beginnings: beginnings.events,
             is_attended: false,
             recording: None,
         };
