@@ -53,12 +53,15 @@ pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
 }
 
 fn fold(home: &Home, run_id: &RunId, folder: &Path) -> anyhow::Result<Duration> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let options = world::options(folder, Mode::Gated);
     let (procedure, ports) = (world::procedure(&options)?, world::ports(Arc::new(world::agent(1)?)));
     let began = Instant::now();
-    let (folded, taken) = Folded::new(procedure, ports.results).beside(|take| {
-        FileJournal::take_over_each(home, run_id, &Owner::current(), Timestamp::now(), Damage::Refuse, take)
+    let (place, named) = (home.clone(), run_id.clone());
+    let reading = Folded::new(procedure, ports.results).beside(move |take| {
+        FileJournal::take_over_each(&place, &named, &Owner::current(), Timestamp::now(), Damage::Refuse, take)
     });
+    let (folded, taken) = runtime.block_on(reading);
     let (mut journal, _) = taken?;
     let driver = Driver::after(folded, &mut journal, ports, Masks::default());
     let took = began.elapsed();

@@ -6,12 +6,12 @@
 //! Begin with [`AgentPast::beside`] for a journal, [`AgentPast::apply`] for what comes then.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::sync_channel;
-use std::thread;
 
 use adjutant_core::session::transcript::Transcript;
 use adjutant_core::trace::{Body, Event, RunEvent};
 use adjutant_core::words::Part;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 
 use crate::driver::Results;
 use crate::known_files::KnownFiles;
@@ -37,27 +37,31 @@ impl AgentPast {
         Self { files: KnownFiles::default(), transcripts: BTreeMap::new(), results, result_bytes_max: None }
     }
 
-    /// Takes note of all events that `go` hands over, on another thread: whatever `go` does besides is done at the same
-    /// time. Returns what `go` returns, too.
-    pub(crate) fn beside<R>(mut self, go: impl FnOnce(&mut dyn FnMut(Event)) -> R) -> (Self, R) {
-        thread::scope(|scope| {
-            let (pieces, taken) = sync_channel::<Vec<Event>>(PIECES_MAX);
-            let aside = scope.spawn(move || {
-                taken.into_iter().flatten().for_each(|event| self.apply(event));
-                self
-            });
+    /// Takes note of all events that `go` hands over, while `go` is carried out on another thread; returns what it
+    /// returns, too. What is kept of a long journal is allocated here and not there: on the main thread the allocator
+    /// takes room in large steps, on any other page by page.
+    pub(crate) async fn beside<R: Send + 'static>(
+        mut self,
+        go: impl FnOnce(&mut dyn FnMut(Event)) -> R + Send + 'static,
+    ) -> (Self, R) {
+        let (pieces, mut taken) = mpsc::channel::<Vec<Event>>(PIECES_MAX);
+        let gone = spawn_blocking(move || {
             let mut piece = Vec::with_capacity(PIECE);
             let came = go(&mut |event| {
                 piece.push(event);
                 if piece.len() == PIECE {
-                    // Nobody takes a piece only if the thread panicked, which is passed on below.
-                    pieces.send(std::mem::replace(&mut piece, Vec::with_capacity(PIECE))).ok();
+                    // Nobody takes a piece only if nobody waits for the end any more.
+                    pieces.blocking_send(std::mem::replace(&mut piece, Vec::with_capacity(PIECE))).ok();
                 }
             });
-            pieces.send(piece).ok();
-            drop(pieces);
-            (aside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), came)
-        })
+            pieces.blocking_send(piece).ok();
+            came
+        });
+        while let Some(piece) = taken.recv().await {
+            piece.into_iter().for_each(|event| self.apply(event));
+        }
+        // Nobody cancels it: either it has ended or it panicked.
+        (self, gone.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())))
     }
 
     /// Takes note of an event that counts.
@@ -108,15 +112,16 @@ mod tests {
         })
     }
 
-    #[test]
-    fn a_past_that_is_folded_on_another_thread_is_the_same() {
+    #[tokio::test]
+    async fn a_past_that_is_folded_beside_another_thread_is_the_same() {
         for count in [0, 1, PIECE - 1, PIECE, PIECE + 1, 7 * PIECE, 100 * PIECE + 3] {
             let mut here = AgentPast::new(Results::Fenced);
             messages(count as u64).for_each(|event| here.apply(event));
-            let (mut aside, came) = AgentPast::new(Results::Fenced).beside(|take| {
+            let beside = AgentPast::new(Results::Fenced).beside(move |take| {
                 messages(count as u64).for_each(take);
                 count
             });
+            let (mut aside, came) = beside.await;
             assert_eq!(came, count);
             for part in ["one", "two"].map(|part| Part::root().child(part)) {
                 let said = |past: &AgentPast| past.transcript(&part).map(|heard| heard.messages().to_vec());

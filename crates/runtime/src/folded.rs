@@ -13,9 +13,6 @@ use adjutant_core::words::tool::{OfferedTools, ToolSpecs};
 use crate::agent_past::AgentPast;
 use crate::driver::Results;
 
-/// Below how many events they are all folded by the caller: starting a thread takes longer.
-const ASIDE_MIN: usize = 512;
-
 /// A run, with everything that follows from its events.
 pub struct Folded<P: Procedure> {
     pub(crate) drive: Drive<P>,
@@ -62,9 +59,6 @@ impl<P: Procedure> Folded<P> {
     /// The same run after `events`.
     #[must_use]
     pub fn after(mut self, events: Vec<Event>) -> Self {
-        if events.len() >= ASIDE_MIN {
-            return self.beside(|take| events.into_iter().for_each(take)).0;
-        }
         for event in events {
             if self.note(&event) {
                 self.past.apply(event);
@@ -73,18 +67,24 @@ impl<P: Procedure> Folded<P> {
         self
     }
 
-    /// The same run after all events that `go` hands over, and what `go` returns. Decisions are folded as the events come,
-    /// and what agents know on another thread.
-    pub fn beside<R>(mut self, go: impl FnOnce(&mut dyn FnMut(Event)) -> R) -> (Self, R) {
+    /// The same run after all events that `go` hands over, and what `go` returns. Decisions are folded on the thread that
+    /// `go` is carried out on, and what agents know at the same time here.
+    pub async fn beside<R>(mut self, go: impl FnOnce(&mut dyn FnMut(Event)) -> R + Send + 'static) -> (Self, R)
+    where
+        Self: Send + 'static,
+        R: Send + 'static,
+    {
         let past = std::mem::replace(&mut self.past, AgentPast::new(Results::default()));
-        let (past, came) = past.beside(|take| {
-            go(&mut |event| {
+        let gone = past.beside(move |take| {
+            let came = go(&mut |event| {
                 if self.note(&event) {
                     take(event);
                 }
-            })
+            });
+            (self, came)
         });
-        (Self { past, ..self }, came)
+        let (past, (folded, came)) = gone.await;
+        (Self { past, ..folded }, came)
     }
 
     /// Takes note of an event as far as decisions go; says whether it counts.

@@ -154,38 +154,26 @@ impl ReadRun {
     /// before, as when a line is not written as we write it, the events are read again to be folded later.
     async fn read(run: &TakeOver<'_>) -> Result<Self, Unready> {
         let TakeOver { home, run_id, damage, .. } = *run;
-        let before = run.before_any_event(&run.beginnings);
-        let (home, run_id, beginnings) = (home.clone(), run_id.clone(), run.beginnings.clone());
-        let read = move || Self::read_here(&home, &run_id, damage, before, &beginnings);
-        // Nobody cancels it: either it ended or it panicked.
-        let read = tokio::task::spawn_blocking(read).await;
-        read.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
-    }
-
-    fn read_here(
-        home: &Home,
-        run_id: &RunId,
-        damage: Damage,
-        before: Option<Folded<Work>>,
-        beginnings: &[Event],
-    ) -> Result<Self, Unready> {
         let (owner, now) = (Owner::current(), Timestamp::now());
-        let Some(before) = before else {
+        let Some(before) = run.before_any_event(&run.beginnings) else {
             let (journal, recovered) =
                 FileJournal::take_over(home, run_id, &owner, now, damage).map_err(Unready::Open)?;
             return Ok(Self { journal, recovered, folded: None });
         };
-        let mut kept = Vec::new();
-        let (folded, taken) = before.beside(|take| {
-            FileJournal::take_over_each(home, run_id, &owner, now, damage, |event| {
+        let (place, named) = (home.clone(), run_id.clone());
+        let reading = before.beside(move |take| {
+            let mut kept = Vec::new();
+            let taken = FileJournal::take_over_each(&place, &named, &owner, now, damage, |event| {
                 if is_kept(&event) {
                     kept.push(event.clone());
                 }
                 take(event);
-            })
+            });
+            (kept, taken)
         });
+        let (folded, (kept, taken)) = reading.await;
         let (journal, recovered) = taken.map_err(Unready::Open)?;
-        let is_as_found = kept.iter().filter(|event| runs::begins_sitting(event)).eq(beginnings);
+        let is_as_found = kept.iter().filter(|event| runs::begins_sitting(event)).eq(&run.beginnings);
         let (events, folded) = match is_as_found {
             true => (kept, Some(folded)),
             false => (journal::read_only(home, run_id).map_err(Unready::Open)?.events, None),
