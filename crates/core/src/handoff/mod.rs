@@ -5,10 +5,11 @@
 //! long text of another kind is cut and says so. What is unknown is dropped, except in an escalation, of which nothing
 //! may be lost on its way to a person. What is missing or wrong is told with its place, so that the agent can mend it.
 
+mod schema_check;
+
 use std::sync::LazyLock;
 
 use crate::words::HandoffKind;
-use jsonschema::Validator;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -265,12 +266,12 @@ fn of_block(block: &str) -> Result<Handoff, BadHandoff> {
         return Err(BadHandoff::Invalid(beyond));
     }
     let mut value = clean(value, TEXT_CHARS_MAX);
-    let Some(validator) = SCHEMAS.iter().find(|(name, ..)| *name == kind).map(|(_, _, validator)| validator) else {
+    let Some((_, schema)) = SCHEMAS.iter().find(|(name, _)| *name == kind) else {
         let what = "`kind` must be `plan`, `execution`, `review` or `escalation`".to_owned();
         return Err(BadHandoff::Invalid(vec![Fault { path: None, what }]));
     };
     in_order(&mut value);
-    let faults: Vec<Fault> = validator.iter_errors(&value).take(FAULTS_MAX).map(|error| fault(&error)).collect();
+    let faults = schema_check::faults(schema, &value);
     if !faults.is_empty() {
         return Err(BadHandoff::Invalid(faults));
     }
@@ -286,16 +287,16 @@ fn of_block(block: &str) -> Result<Handoff, BadHandoff> {
 /// Returns the schema of a kind of handoff, for those who have to write one.
 #[must_use]
 pub fn schema(kind: HandoffKind) -> &'static Value {
-    let found = SCHEMAS.iter().find(|(name, ..)| *name == kind.as_str());
+    let found = SCHEMAS.iter().find(|(name, _)| *name == kind.as_str());
     &found.expect("every kind has a schema").1
 }
 
-/// Kind, schema and what checks it.
-static SCHEMAS: LazyLock<Vec<(&'static str, Value, Validator)>> = LazyLock::new(|| {
+/// Kinds, each with its schema.
+static SCHEMAS: LazyLock<Vec<(&'static str, Value)>> = LazyLock::new(|| {
     vec![of::<WorkPlan>("plan"), of::<Execution>("execution"), of::<Review>("review"), of::<Escalation>("escalation")]
 });
 
-fn of<T: JsonSchema>(kind: &'static str) -> (&'static str, Value, Validator) {
+fn of<T: JsonSchema>(kind: &'static str) -> (&'static str, Value) {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     let mut properties = Map::new();
@@ -304,22 +305,7 @@ fn of<T: JsonSchema>(kind: &'static str) -> (&'static str, Value, Validator) {
         properties.extend(own);
     }
     schema.insert("properties".to_owned(), Value::Object(properties));
-    let schema = schema.to_value();
-    let validator = jsonschema::validator_for(&schema).expect("a schema that is made from a type is one");
-    (kind, schema, validator)
-}
-
-fn fault(error: &jsonschema::ValidationError<'_>) -> Fault {
-    let mut path = "$".to_owned();
-    for step in error.instance_path().to_string().split('/').skip(1) {
-        match step.parse::<usize>() {
-            Ok(index) => path.push_str(&format!("[{index}]")),
-            Err(_) => path.push_str(&format!(".{step}")),
-        }
-    }
-    let what = error.to_string();
-    let what = if what.contains(r#""\S""#) { "must not be blank".to_owned() } else { what };
-    Fault { path: Some(path), what: what.chars().take(300).collect() }
+    (kind, schema.to_value())
 }
 
 /// Returns the contents of the fenced blocks whose tag is `json`, with a line feed behind it.
