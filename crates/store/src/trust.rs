@@ -14,9 +14,9 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use adjutant_core::words::line_diff;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use similar::TextDiff;
 use thiserror::Error;
 
 use crate::home::{Home, make_folder};
@@ -263,7 +263,7 @@ pub fn hash_of(content: &[u8]) -> String {
 /// Returns the change of a file since it was trusted, as a unified diff.
 #[must_use]
 pub fn change(before: &str, now: &str) -> String {
-    TextDiff::from_lines(before, now).unified_diff().context_radius(3).header("trusted", "now").to_string()
+    line_diff::unified(before, now, "trusted", "now")
 }
 
 fn is_hash(text: &str) -> bool {

@@ -10,12 +10,12 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use serde::Serialize;
-use similar::{ChangeTag, TextDiff};
 
 use super::label::{Labelled, labelled};
 use crate::trace::EventKind;
 use crate::trace::read::{Fields, TraceLine};
 pub use crate::trace::{Tone, Weight};
+use crate::words::line_diff;
 use crate::words::tool::content_hash;
 
 /// The longest text of a moment, in bytes: a screen or two. The whole of it is the journal's.
@@ -317,20 +317,16 @@ fn is_comparable(content: &str) -> bool {
 }
 
 fn compared(before: &str, after: &str) -> Vec<DiffLine> {
-    let diff = TextDiff::from_lines(before, after);
     let mut lines = Vec::new();
-    for (number, group) in diff.grouped_ops(CONTEXT_LINES).iter().enumerate() {
+    for (number, hunk) in line_diff::hunks(before, after, CONTEXT_LINES).iter().enumerate() {
         if number > 0 {
             lines.push(DiffLine { sign: '@', text: String::new() });
         }
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let sign = match change.tag() {
-                ChangeTag::Equal => ' ',
-                ChangeTag::Delete => '-',
-                ChangeTag::Insert => '+',
-            };
-            lines.push(DiffLine { sign, text: change.value().trim_end_matches(['\n', '\r']).to_owned() });
-        }
+        let shown = |(sign, line): &(char, &str)| DiffLine {
+            sign: *sign,
+            text: line.trim_end_matches(['\n', '\r']).to_owned(),
+        };
+        lines.extend(hunk.lines.iter().map(shown));
     }
     lines
 }

@@ -16,6 +16,7 @@ pub mod invisible;
 mod key;
 mod learned;
 mod limit;
+pub mod line_diff;
 mod mode;
 pub mod moment;
 pub mod nearest;
