@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::figure::{Amount, Figure};
 
-const BUDGET: Amount = Amount::Bytes(30_000_000);
+const BUDGET: Amount = Amount::Bytes(20_000_000);
 
 /// The program's size; the baseline is the budget itself.
 pub fn measure(adjutant: &Path, _: &Path) -> anyhow::Result<Vec<Figure>> {
