@@ -46,7 +46,7 @@ pub fn check(tally: &mut TestTally) -> Result<()> {
 
 fn build() -> Result<PathBuf> {
     let mut cargo = cargo();
-    cargo.args(["test", "--quiet", "--no-run", "--locked", "--workspace"]);
+    cargo.args(["test", "--quiet", "--no-run", "--locked", "--workspace"]).args(check::WITH_FAST_CORE);
     let status = cargo.current_dir(repo_root()).status().context("can't start cargo")?;
     if !status.success() {
         bail!("`{PROGRAM}` can't be built: {status}");

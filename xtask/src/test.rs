@@ -78,10 +78,8 @@ pub fn steps(tally: &mut TestTally) -> Result<()> {
         let tests =
             ["nextest", "run", "--profile", "ci", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
         check::run(&for_tests(CheckStep::cargo("tests", &tests)), tally)?;
-        check::run(
-            &CheckStep::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]),
-            tally,
-        )?;
+        let doctests = CheckStep::cargo("doctests", &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]);
+        check::run(&doctests.with_args(check::WITH_FAST_CORE), tally)?;
     } else {
         let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
         check::run(&for_tests(CheckStep::cargo("tests", &tests)), tally)?;
@@ -90,9 +88,9 @@ pub fn steps(tally: &mut TestTally) -> Result<()> {
     clients::check(clients, tally)
 }
 
-/// Adds the environment of all tests. A browser that is missing is a failure; a run of single tests only reports it.
+/// Adds the arguments and the environment of all tests. A browser that is missing is a failure; a run of single tests only reports it.
 fn for_tests(step: CheckStep) -> CheckStep {
-    let step = step.with_env("ADJUTANT_TEST_BROWSER", "1");
+    let step = step.with_args(check::WITH_FAST_CORE).with_env("ADJUTANT_TEST_BROWSER", "1");
     // Many tests wait for a process now and then.
     let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
     let step = step.with_env("NEXTEST_TEST_THREADS", threads.to_string());
