@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use adjutant_core::inbox::reply;
-use adjutant_core::words::QuestionKind;
+use adjutant_core::words::{Question, QuestionKind};
 use adjutant_host::text_file;
 use anyhow::Context;
 use serde::Deserialize;
@@ -96,12 +96,12 @@ impl Answers {
         Ok(Self(answers))
     }
 
-    /// Takes the next answer for a question of `kind`. One for questions of any kind waits for a question that its
+    /// Takes the next answer for a question. One for questions of any kind waits for a question that its
     /// word is an answer to, so that a `go` denies nothing.
-    pub fn take(&mut self, kind: QuestionKind) -> Option<String> {
+    pub fn take(&mut self, question: &Question) -> Option<String> {
         let fits = |prepared: &PreparedAnswer| match prepared.kind {
-            Some(meant) => meant == kind,
-            None => reply::is_word_for(kind, &prepared.answer),
+            Some(meant) => meant == question.kind,
+            None => reply::is_word_to(question, &prepared.answer),
         };
         let found = self.0.iter().position(fits)?;
         Some(self.0.remove(found).answer)
@@ -114,6 +114,8 @@ fn kind_of(name: &str) -> Option<QuestionKind> {
 
 #[cfg(test)]
 mod tests {
+    use adjutant_core::words::Choice;
+
     use super::*;
 
     /// Checks that a file with this content answers the questions of these kinds so.
@@ -123,7 +125,15 @@ mod tests {
         std::fs::write(file.path(), content).expect("written");
         let mut answers = Answers::read(file.path()).expect(content);
         for (kind, answer) in expected {
-            assert_eq!(answers.take(*kind).as_deref(), Some(*answer), "{content}");
+            let question = Question {
+                kind: *kind,
+                text: String::new(),
+                options: Vec::new(),
+                default: Choice::Deny,
+                deadline_ms: None,
+                acts: 0,
+            };
+            assert_eq!(answers.take(&question).as_deref(), Some(*answer), "{content}");
         }
     }
 
@@ -143,5 +153,7 @@ mod tests {
         let file = "- go\n- y\n- 'n: keep it'\n";
         let (destructive, permission) = (QuestionKind::Destructive, QuestionKind::Permission);
         check(file, &[(destructive, "y"), (permission, "n: keep it"), (QuestionKind::Confirmation, "go")]);
+        // A number chooses among several acts, of which there are none here.
+        check("- 10\n- y\n", &[(destructive, "y"), (QuestionKind::Limit, "10")]);
     }
 }

@@ -19,7 +19,7 @@ use adjutant_core::inbox::reply;
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::trace::{AskEvent, Body, Event};
 use adjutant_core::words::visible::visible_line;
-use adjutant_core::words::{Key, Message, Mode, Question, QuestionKind, Slot};
+use adjutant_core::words::{Choice, Key, Message, Mode, Question, QuestionKind, Slot};
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_runtime::Correspondence;
 use adjutant_runtime::mail::OPERATOR;
@@ -170,8 +170,8 @@ impl Console {
     /// The prepared answer to a question, if there is one that can be read as such.
     fn prepared(&self, key: &Key, question: &Question) -> Option<Reply> {
         loop {
-            let typed = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take(question.kind)?;
-            if let Some(reply) = reply::read(question.kind, &typed) {
+            let typed = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take(question)?;
+            if let Some(reply) = reply::read_to(question, &typed) {
                 self.show_unseen(key, question);
                 self.screen.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
                 return Some(reply);
@@ -337,15 +337,27 @@ impl Console {
             self.refuse(&format!("{}{shown}", naming::refusal(named, &seen).unwrap_or_default()));
             return EntryOutcome::Refused;
         };
-        let Some(kind) = seen.iter().find(|one| one.number == number).map(|one| one.kind) else {
+        let Some(question) = questions.question(number).cloned() else { return EntryOutcome::Refused };
+        let kind = question.kind;
+        if reply::is_help(said) {
+            self.ignore_typed(BEFORE);
+            self.screen.with_renderer(|renderer| match questions.numbers() {
+                NumbersShown::All { .. } => questions.key(number).into_iter().for_each(|key| {
+                    renderer.numbered_question(number, key, &question);
+                }),
+                NumbersShown::Never | NumbersShown::Before { .. } => renderer.question(&question),
+            });
             return EntryOutcome::Refused;
-        };
+        }
         // Whatever is typed at some questions and is no yes is a no; a paste may have been meant for another place.
-        let is_meant = !is_paste || reply::is_word_for(kind, said);
-        let reply = reply::read(kind, said).filter(|_| is_meant);
+        let is_meant = !is_paste || reply::is_word_to(&question, said);
+        let reply = reply::read_to(&question, said).filter(|_| is_meant);
         // An empty line leaves a blocked run as it is; anywhere else it is asked again.
         let is_left = reply.is_none() && !is_paste && matches!(kind, QuestionKind::Blocker | QuestionKind::Failure);
         if reply.is_some() || is_left {
+            if let Some(Reply { choice: Choice::Correct, text: Some(text) }) = &reply {
+                self.screen.note(&format!("taken as a correction, and told to the agent: {}", quoted(text)));
+            }
             questions.answer(number, reply);
             return EntryOutcome::Answered;
         }

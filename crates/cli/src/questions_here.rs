@@ -114,6 +114,20 @@ impl QuestionsHere {
         seen.map(|one| NumberedQuestion { number: one.number, kind: one.question.kind }).collect()
     }
 
+    /// The question with this number that is on the screen and waits for a line.
+    pub fn question(&self, number: u32) -> Option<&Question> {
+        self.seen_here(number).map(|one| &one.question)
+    }
+
+    /// The place in the run of that question.
+    pub fn key(&self, number: u32) -> Option<&Key> {
+        self.seen_here(number).map(|one| &one.key)
+    }
+
+    fn seen_here(&self, number: u32) -> Option<&QuestionHere> {
+        self.open.iter().find(|one| one.number == number && one.is_seen)
+    }
+
     /// Numbers on the screen.
     pub const fn numbers(&self) -> NumbersShown {
         self.numbers

@@ -223,7 +223,9 @@ impl Waiting {
         }
         let kind = open.question.kind;
         let reply = match given {
-            GivenAnswer::Typed(word) => reply::read(kind, word).ok_or_else(|| unreadable(word, Some(row)))?,
+            GivenAnswer::Typed(word) => {
+                reply::read_to(&open.question, word).ok_or_else(|| unreadable(word, Some(row)))?
+            }
             GivenAnswer::Chosen(reply) => reply,
         };
         if open.is_due(Timestamp::now()) {

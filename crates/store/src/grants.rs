@@ -171,6 +171,7 @@ mod tests {
             tool: None,
             command: None,
             path: None,
+            act: None,
             lasts: Lasts::Persistent,
             until: None,
             uses: None,

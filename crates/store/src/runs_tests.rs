@@ -56,6 +56,7 @@ fn question() -> Body {
         options: Vec::new(),
         default: Choice::Decline,
         deadline_ms: None,
+        acts: 0,
     };
     Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, 1), question })
 }

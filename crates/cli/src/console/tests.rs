@@ -50,7 +50,7 @@ fn question(number: u32) -> Question {
         }
         _ => (QuestionKind::Confirmation, vec![Offer::new(Choice::Accept, "go", "it begins")]),
     };
-    Question { kind, text: format!("Question {number}?"), options, default: Choice::Deny, deadline_ms: None }
+    Question { kind, text: format!("Question {number}?"), options, default: Choice::Deny, deadline_ms: None, acts: 0 }
 }
 
 fn run_id() -> RunId {

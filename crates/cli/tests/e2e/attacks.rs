@@ -196,7 +196,7 @@ fn an_attack_that_the_kernel_stops_does_harm_without_it() {
             let victim = Victim::new(1000 + number);
             victim.home.write("home/config.toml", "[sandbox]\nmode = \"off\"\n");
             // Without walls each command is asked about.
-            let said = victim.attacked(attack, &["go", "Y"]);
+            let said = victim.attacked(attack, &["go", "category"]);
             assert!(!victim.harm(&said).is_empty(), "{} does no harm anyway: {said:?}", attack.name);
         }
     }

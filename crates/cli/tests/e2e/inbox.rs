@@ -285,6 +285,7 @@ fn question(kind: QuestionKind, text: &str, options: &[(Choice, &str)], deadline
         options: options.iter().map(|(choice, reply)| Offer::new(*choice, reply, "something changes")).collect(),
         default: options.last().expect("an option").0,
         deadline_ms,
+        acts: 0,
     }
 }
 

@@ -75,7 +75,7 @@ fn where_walls_are_missing_auto_mode_asks_first() {
     assert_eq!((check["layer"].as_str(), check["answer"].as_str()), (Some("sandbox"), Some("ask")));
     assert!(!home.path("work/ran").exists());
 
-    let home = one_command("echo x > ran", config, json!(["go", "Y"]));
+    let home = one_command("echo x > ran", config, json!(["go", "category"]));
     run(&home, 0);
     assert_eq!(home.read("work/ran"), "x\n");
 }

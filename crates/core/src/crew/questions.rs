@@ -41,6 +41,7 @@ pub(super) fn plan(plan: &WorkPlan, warnings: &[ScopeWarning]) -> Question {
         ],
         default: Choice::Decline,
         deadline_ms: None,
+        acts: 0,
     }
 }
 
@@ -64,6 +65,7 @@ pub(super) fn disagreement(subtask: Option<&SubTaskState>) -> Question {
         options: offers(),
         default: Choice::Decline,
         deadline_ms: None,
+        acts: 0,
     }
 }
 
@@ -85,6 +87,7 @@ pub(super) fn escalation(subtask: Option<&SubTaskState>, reason: Option<&str>) -
         options,
         default: Choice::Decline,
         deadline_ms: None,
+        acts: 0,
     }
 }
 

@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::again::ActBound;
 use super::authorization;
 use super::effect::{Act, Effect};
 use crate::words::category::{
@@ -52,6 +53,9 @@ pub struct Grant {
     /// The pattern that every path or host of the call must match, in plain form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The act that it holds for, where it was given by a yes to the same act again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub act: Option<Box<ActBound>>,
     /// The time for which it holds.
     #[serde(rename = "scope")]
     pub lasts: Lasts,
@@ -102,7 +106,8 @@ impl Grant {
                 return false;
             }
         }
-        self.path.as_ref().is_none_or(|pattern| matches_all(pattern, subject.effects))
+        let is_the_act = self.act.as_ref().is_none_or(|act| act.holds_for(subject));
+        is_the_act && self.path.as_ref().is_none_or(|pattern| matches_all(pattern, subject.effects))
     }
 
     /// True if it covers `category`.
@@ -197,6 +202,7 @@ mod tests {
             tool: tool.map(str::to_owned),
             command: command.map(normalised),
             path: path.map(str::to_owned),
+            act: None,
             lasts: Lasts::ThisRun,
             until: None,
             uses: None,

@@ -13,6 +13,7 @@
 //! the files that no agent may read; `walls.rs` asks where the sandbox is not whole.
 //! [`shell`] reads command lines. [`secrets`] keeps secrets out of what agents and journals see.
 
+pub mod again;
 pub mod authorization;
 pub mod checks;
 pub mod custom_role;

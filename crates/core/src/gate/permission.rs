@@ -157,6 +157,7 @@ impl PermissionRequest {
             tool: self.tool,
             command: self.command,
             path: self.path,
+            act: None,
             lasts,
             until: (lasts == Lasts::Persistent).then(|| until.unwrap_or_else(|| default_end(now))),
             uses: if lasts == Lasts::ThisCall { Some(1) } else { self.uses },

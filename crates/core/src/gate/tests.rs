@@ -362,6 +362,7 @@ fn some_grants() -> impl Strategy<Value = Vec<Grant>> {
         tool: None,
         command: None,
         path: None,
+        act: None,
         lasts,
         until: None,
         uses: None,
@@ -466,7 +467,7 @@ proptest! {
         let everything = vec![Category::new("*")];
         let grants = [Lasts::ThisCall, Lasts::ThisRun, Lasts::Persistent].map(|lasts| Grant {
             grant_id: "all".to_owned(), action: "all".to_owned(), reasoning: String::new(), categories: everything.clone(), tool: None,
-            command: None, path: None, lasts, until: None, uses: None, granted_at: jiff::Timestamp::UNIX_EPOCH,
+            command: None, path: None, act: None, lasts, until: None, uses: None, granted_at: jiff::Timestamp::UNIX_EPOCH,
         });
         let all = Case {
             authorized: everything.clone(), approved: everything, grants: grants.to_vec(), role: None,

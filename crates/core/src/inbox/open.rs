@@ -192,6 +192,7 @@ mod tests {
             options: Vec::new(),
             default: Choice::Deny,
             deadline_ms,
+            acts: 0,
         };
         Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, number), question })
     }

@@ -3,17 +3,20 @@
 
 use crate::words::budget::is_amount;
 use crate::words::moment::day_end;
-use crate::words::{Choice, QuestionKind};
+use crate::words::selection::Selection;
+use crate::words::{Choice, Question, QuestionKind};
 
-/// The whole replies that accept a confirmation summary (the peer's list).
+/// The phrases that accept a confirmation summary: those of the peer's list, and what people type beside them. A reply that
+/// is nothing but such phrases accepts.
 pub const ACCEPTING: &[&str] = &[
     "go", "ok", "okay", "yes", "y", "approved", "approve", "confirmed", "confirm", "ship it", "run it", "do it",
-    "sounds good", "looks good",
+    "sounds good", "looks good", "lgtm", "go ahead", "continue", "proceed", "yes please", "yep", "yeah", "sure",
+    "all good", "perfect", "great", "fine",
 ];
 
-/// The whole replies that decline a run at its confirmation. Ours: the peer ends the process on anything
+/// The phrases that decline a run at its confirmation. Ours: the peer ends the process on anything
 /// that does not accept, so it needs no word for it.
-pub const DECLINING: &[&str] = &["no", "n", "decline", "abort", "cancel", "stop", "quit"];
+pub const DECLINING: &[&str] = &["no", "n", "decline", "abort", "cancel", "stop", "quit", "q", "exit"];
 
 /// The whole replies that go on to the next step (the peer's list).
 pub const CONTINUING: &[&str] = &["", "ok", "go", "continue", "next", "proceed", "y", "yes"];
@@ -40,39 +43,52 @@ impl Reply {
     }
 }
 
+/// Reads `typed` as the answer to this question, by what it offers; `None` if it is no answer: then the question stands.
+#[must_use]
+pub fn read_to(question: &Question, typed: &str) -> Option<Reply> {
+    read(question.kind, typed).filter(|reply| is_offered(question, typed, reply))
+}
+
+/// Returns true if a question about acts takes this reply: one yes is none to several acts, and nobody can choose what there
+/// is not.
+fn is_offered(question: &Question, typed: &str, reply: &Reply) -> bool {
+    let is_among = || question.options.iter().any(|offer| offer.choice == reply.choice);
+    match (question.kind, reply.choice) {
+        (QuestionKind::Destructive, Choice::Once) => question.acts == 0 || typed.trim().eq_ignore_ascii_case("all"),
+        (QuestionKind::Destructive, Choice::Again | Choice::ForRun) => is_among(),
+        (QuestionKind::Destructive, Choice::Chosen) => {
+            reply.text.as_deref().and_then(Selection::read).is_some_and(|chosen| chosen.max() <= question.acts)
+        }
+        _ => true,
+    }
+}
+
+/// Returns true if a reply asks what can be typed. It is never an answer.
+#[must_use]
+pub fn is_help(typed: &str) -> bool {
+    matches!(typed.trim().to_lowercase().as_str(), "?" | "help" | "/help")
+}
+
 /// Reads `typed` as the answer to a question of `kind`; `None` if it is no answer: then the question stands.
 ///
-/// A reply to a phase 3 question that is not a yes is a no: silence and doubt refuse.
+/// A reply to a phase 3 question that is not a yes is a no or no answer: silence and doubt refuse.
 #[must_use]
 pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
     let typed = typed.trim();
+    if is_help(typed) {
+        return None;
+    }
     let word = typed.to_lowercase();
     let is_in = |words: &[&str]| words.contains(&word.as_str());
     match kind {
-        QuestionKind::Confirmation => match word.as_str() {
-            "" => None,
-            "auto" | "go auto" => Some(Reply::plain(Choice::AcceptAuto)),
-            "gated" | "go gated" => Some(Reply::plain(Choice::AcceptGated)),
-            _ if is_in(ACCEPTING) => Some(Reply::plain(Choice::Accept)),
-            _ if is_in(DECLINING) => Some(Reply::plain(Choice::Decline)),
-            _ => Some(Reply::with(Choice::Correct, typed)),
-        },
+        QuestionKind::Confirmation => confirmation(typed),
         QuestionKind::Step => match word.as_str() {
             "auto" => Some(Reply::plain(Choice::ContinueAuto)),
             _ if is_in(ENDING) => Some(Reply::plain(Choice::Done)),
             _ if is_in(CONTINUING) => Some(Reply::plain(Choice::Continue)),
             _ => Some(Reply::with(Choice::Say, typed)),
         },
-        // `Y` and `y` differ: the peer's rule, kept because it is in people's fingers.
-        QuestionKind::Destructive => Some(match typed {
-            "Y" => Reply::plain(Choice::ForRun),
-            "y" => Reply::plain(Choice::Once),
-            _ if word == "yes" => Reply::plain(Choice::Once),
-            _ => {
-                let note = typed.strip_prefix("n:").or_else(|| typed.strip_prefix("no:")).map(str::trim);
-                Reply { choice: Choice::Deny, text: note.filter(|note| !note.is_empty()).map(str::to_owned) }
-            }
-        }),
+        QuestionKind::Destructive => act(typed, &word),
         QuestionKind::Blocker => (!typed.is_empty()).then(|| Reply::with(Choice::Context, typed)),
         QuestionKind::Limit => is_amount(typed).then(|| Reply::with(Choice::Extend, typed)),
         QuestionKind::Deadline => match word.as_str() {
@@ -105,6 +121,77 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
     }
 }
 
+/// Reads a reply to a confirmation summary: a yes or a no in whatever of their phrases, else a correction.
+fn confirmation(typed: &str) -> Option<Reply> {
+    let phrases: Vec<String> = phrases(typed).collect();
+    let (modes, words): (Vec<&str>, Vec<&str>) = phrases
+        .iter()
+        .map(|phrase| phrase.strip_prefix("go ").filter(|mode| is_mode(mode)).unwrap_or(phrase))
+        .partition(|phrase| is_mode(phrase));
+    let all_in = |list: &[&str]| words.iter().all(|word| list.contains(word));
+    Some(match modes.as_slice() {
+        _ if typed.is_empty() => return None,
+        ["auto"] if all_in(ACCEPTING) => Reply::plain(Choice::AcceptAuto),
+        ["gated"] if all_in(ACCEPTING) => Reply::plain(Choice::AcceptGated),
+        [] if !words.is_empty() && all_in(ACCEPTING) => Reply::plain(Choice::Accept),
+        [] if !words.is_empty() && all_in(DECLINING) => Reply::plain(Choice::Decline),
+        _ => Reply::with(Choice::Correct, typed),
+    })
+}
+
+fn is_mode(word: &str) -> bool {
+    matches!(word, "auto" | "gated")
+}
+
+/// The phrases of a reply between its commas and full stops, in lower case.
+fn phrases(typed: &str) -> impl Iterator<Item = String> {
+    let phrases = typed.split([',', '.', ';', '!']).map(|phrase| phrase.trim().to_lowercase());
+    phrases.filter(|phrase| !phrase.is_empty())
+}
+
+/// Reads a reply to a question about acts. Only a word that is offered is a yes. What reads like a yes and is none of these
+/// words, what asks something back, and a single word that nobody knows are no answer; anything else is a no, and the agent
+/// is told what was said.
+fn act(typed: &str, word: &str) -> Option<Reply> {
+    match word {
+        "y" | "yes" | "all" => return Some(Reply::plain(Choice::Once)),
+        "again" => return Some(Reply::plain(Choice::Again)),
+        "category" => return Some(Reply::plain(Choice::ForRun)),
+        "" | "n" | "no" | "none" => return Some(Reply::plain(Choice::Deny)),
+        _ => {}
+    }
+    if let Some(chosen) = Selection::read(typed) {
+        return Some(Reply::with(Choice::Chosen, &chosen.to_string()));
+    }
+    if typed.ends_with('?') || phrases(typed).all(|phrase| ACCEPTING.contains(&phrase.as_str())) {
+        return None;
+    }
+    if let Some(note) = refusal_note(typed) {
+        return Some(match note {
+            "" => Reply::plain(Choice::Deny),
+            note => Reply::with(Choice::Deny, note),
+        });
+    }
+    typed.contains(char::is_whitespace).then(|| Reply::with(Choice::Deny, typed))
+}
+
+/// What follows a no at the beginning of a reply: `no, move it`, `n: move it`, `no move it`.
+fn refusal_note(typed: &str) -> Option<&str> {
+    ["none", "no", "n"].iter().find_map(|no| {
+        let begin = typed.get(..no.len()).filter(|begin| begin.eq_ignore_ascii_case(no))?;
+        let rest = &typed[begin.len()..];
+        let is_apart = rest.starts_with(|c: char| c.is_whitespace() || [':', ',', '.', ';', '!'].contains(&c));
+        is_apart.then(|| rest.trim_start_matches([':', ',', '.', ';', '!']).trim())
+    })
+}
+
+/// Returns true if `typed` is a word of its own for this question ([`is_word_for`]).
+#[must_use]
+pub fn is_word_to(question: &Question, typed: &str) -> bool {
+    let is_about_acts = question.kind == QuestionKind::Destructive;
+    is_word_for(question.kind, typed) && (!is_about_acts || read_to(question, typed).is_some())
+}
+
 /// Returns true if `typed` is a word of its own for questions of `kind`. For a question to which anything but a yes is
 /// a no, a word that was meant for another question would count as a no too.
 #[must_use]
@@ -112,7 +199,8 @@ pub fn is_word_for(kind: QuestionKind, typed: &str) -> bool {
     match kind {
         QuestionKind::Destructive | QuestionKind::Permission => {
             let word = typed.trim().to_lowercase();
-            let is_no = matches!(word.as_str(), "n" | "no") || word.starts_with("n:") || word.starts_with("no:");
+            let is_no =
+                matches!(word.as_str(), "n" | "no" | "none") || word.starts_with("n:") || word.starts_with("no:");
             is_no || read(kind, typed).is_some_and(|reply| reply.choice != Choice::Deny)
         }
         QuestionKind::Confirmation
@@ -132,14 +220,14 @@ pub fn is_word_for(kind: QuestionKind, typed: &str) -> bool {
 #[must_use]
 pub fn may_mean(kind: QuestionKind, choice: Choice, text: Option<&str>) -> bool {
     use Choice::{
-        Accept, AcceptAuto, AcceptGated, AsAsked, Context, Continue, ContinueAuto, Correct, Decline, Deny, Done,
-        Extend, ForRun, Once, Persistent, Retry, Say,
+        Accept, AcceptAuto, AcceptGated, Again, AsAsked, Chosen, Context, Continue, ContinueAuto, Correct, Decline,
+        Deny, Done, Extend, ForRun, Once, Persistent, Retry, Say,
     };
     let says = text.is_some_and(|text| !text.trim().is_empty());
     match (kind, choice) {
         (QuestionKind::Confirmation, Accept | AcceptAuto | AcceptGated | Decline)
         | (QuestionKind::Step, Continue | ContinueAuto | Done)
-        | (QuestionKind::Destructive, Once | ForRun | Deny)
+        | (QuestionKind::Destructive, Once | Again | ForRun | Deny)
         | (QuestionKind::Deadline, Continue | Done)
         | (QuestionKind::Failure, Retry)
         | (QuestionKind::Scope, Accept | Deny)
@@ -148,6 +236,7 @@ pub fn may_mean(kind: QuestionKind, choice: Choice, text: Option<&str>) -> bool 
         (QuestionKind::Confirmation, Correct)
         | (QuestionKind::Step | QuestionKind::Scope, Say)
         | (QuestionKind::Blocker, Context) => says,
+        (QuestionKind::Destructive, Chosen) => text.is_some_and(|text| Selection::read(text).is_some()),
         (QuestionKind::Limit, Extend) => text.is_some_and(is_amount),
         (QuestionKind::Permission, Persistent) => text.is_none_or(|day| day_end(day).is_some()),
         _ => false,
@@ -163,7 +252,9 @@ pub fn takes_words(choice: Choice) -> bool {
         Choice::Accept
         | Choice::AcceptAuto
         | Choice::AcceptGated
+        | Choice::Again
         | Choice::AsAsked
+        | Choice::Chosen
         | Choice::Context
         | Choice::Continue
         | Choice::ContinueAuto
@@ -245,8 +336,9 @@ mod tests {
     fn what_was_read_may_be_meant_and_what_no_reply_gives_may_not() {
         let kinds = QuestionKind::ALL;
         let words = [
-            "", "go", "auto", "gated", "no", "y", "Y", "n", "n: why", "once", "s", "p", "p 2024-02-29", "accept",
-            "stop", "done", "10", "retry", "retry: more", "pass", "continue", "anything at all",
+            "", "go", "auto", "gated", "no", "y", "again", "category", "1; 2: why", "n", "n: why", "once", "s", "p",
+            "p 2024-02-29", "accept", "stop", "done", "10", "retry", "retry: more", "pass", "continue",
+            "anything at all",
         ];
         let choices: Vec<Choice> =
             kinds.iter().flat_map(|kind| words.iter().filter_map(|word| read(*kind, word))).map(|r| r.choice).collect();
@@ -269,23 +361,84 @@ mod tests {
         for typed in ACCEPTING {
             check(QuestionKind::Confirmation, &format!("  {} ", typed.to_uppercase()), Some(Choice::Accept), None);
         }
-        for typed in ["go!", "yes please", "lgtm", "go on then"] {
+        for typed in ["Yes.", "go!", "lgtm", "looks good, go ahead", "continue", "Yes please", "ok, ship it!"] {
+            check(QuestionKind::Confirmation, typed, Some(Choice::Accept), None);
+        }
+        for typed in ["no, stop", "q", "exit", "No."] {
+            check(QuestionKind::Confirmation, typed, Some(Choice::Decline), None);
+        }
+        for typed in ["yes, but use tabs", "no, use tabs", "go on then", "auto, gated", "no auto", "...", "yes, no"] {
             check(QuestionKind::Confirmation, typed, Some(Choice::Correct), Some(typed));
         }
-        check(QuestionKind::Confirmation, "  ", None, None);
-        check(QuestionKind::Confirmation, "auto", Some(Choice::AcceptAuto), None);
+        for typed in ["  ", "?", "help", " Help "] {
+            check(QuestionKind::Confirmation, typed, None, None);
+        }
+        for typed in ["auto", "go auto", "Yes, auto."] {
+            check(QuestionKind::Confirmation, typed, Some(Choice::AcceptAuto), None);
+        }
+        check(QuestionKind::Confirmation, "gated", Some(Choice::AcceptGated), None);
         check(QuestionKind::Confirmation, "No", Some(Choice::Decline), None);
     }
 
     #[test]
-    fn anything_but_a_yes_denies_in_phase_3() {
-        check(QuestionKind::Destructive, "y", Some(Choice::Once), None);
-        check(QuestionKind::Destructive, "YES", Some(Choice::Once), None);
-        check(QuestionKind::Destructive, "Y", Some(Choice::ForRun), None);
-        for typed in ["", "n", "no", "N", "sure", "yy", "ok", "approve"] {
+    fn only_a_word_that_is_offered_is_a_yes_in_phase_3() {
+        for typed in ["y", "YES", "Y"] {
+            check(QuestionKind::Destructive, typed, Some(Choice::Once), None);
+        }
+        check(QuestionKind::Destructive, "again", Some(Choice::Again), None);
+        check(QuestionKind::Destructive, "category", Some(Choice::ForRun), None);
+        for typed in ["", "n", "no", "N", "none", "no.", "n:"] {
             check(QuestionKind::Destructive, typed, Some(Choice::Deny), None);
         }
-        check(QuestionKind::Destructive, "n: keep the folder", Some(Choice::Deny), Some("keep the folder"));
+        for (typed, note) in [
+            ("n: keep the folder", "keep the folder"),
+            ("no, move it to old/ instead", "move it to old/ instead"),
+            ("No move it to old/", "move it to old/"),
+            ("use git mv instead", "use git mv instead"),
+            ("not yet, first show me the list", "not yet, first show me the list"),
+        ] {
+            check(QuestionKind::Destructive, typed, Some(Choice::Deny), Some(note));
+        }
+        // Neither a yes nor a no: it is asked again, and no model hears of it.
+        for typed in
+            ["sure", "yy", "ok", "approve", "looks good, go ahead", "lgtm", "what is left?", "?", "help", "yes!"]
+        {
+            check(QuestionKind::Destructive, typed, None, None);
+        }
+        check(QuestionKind::Destructive, "1,3; 2: why", Some(Choice::Chosen), Some("1, 3; no 2: why"));
+    }
+
+    #[test]
+    fn one_yes_is_none_to_several_acts() {
+        let offers = [Choice::Again, Choice::ForRun].map(|choice| crate::words::Offer::new(choice, "", "")).to_vec();
+        let question = |acts: u32, options: &[crate::words::Offer]| Question {
+            kind: QuestionKind::Destructive,
+            text: String::new(),
+            options: options.to_vec(),
+            default: Choice::Deny,
+            deadline_ms: None,
+            acts,
+        };
+        let read = |acts: u32, options: &[crate::words::Offer], typed: &str| {
+            read_to(&question(acts, options), typed).map(|reply| reply.choice)
+        };
+        for (acts, typed, expected) in [
+            (0, "y", Some(Choice::Once)),
+            (0, "1", None),
+            (3, "y", None),
+            (3, "yes", None),
+            (3, "all", Some(Choice::Once)),
+            (3, "1,3", Some(Choice::Chosen)),
+            (3, "4", None),
+            (3, "none", Some(Choice::Deny)),
+            (3, "no, move them", Some(Choice::Deny)),
+            (3, "category", Some(Choice::ForRun)),
+        ] {
+            assert_eq!(read(acts, &offers, typed), expected, "{typed} of {acts}");
+        }
+        for typed in ["again", "category"] {
+            assert_eq!(read(0, &[], typed), None, "{typed} is not offered");
+        }
     }
 
     #[test]

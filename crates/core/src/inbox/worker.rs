@@ -252,6 +252,7 @@ mod tests {
             options: Vec::new(),
             default: Choice::Done,
             deadline_ms,
+            acts: 0,
         };
         let key = Key { part: Part::root(), slot: slot() };
         (OpenQuestion { key, at: at(1), question, phase: None, categories: Default::default(), said: None }, first)

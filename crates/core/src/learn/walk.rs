@@ -362,6 +362,8 @@ impl Walk {
         let standing = entry(&mut self.standing, part);
         if announced {
             standing.pending.answered(is_yes, decided);
+        } else if !fields.texts("denied_acts").is_empty() {
+            standing.pending.answered(false, decided);
         } else if !is_yes
             && standing.pending.is_unannounced()
             && categories.iter().any(|category| IRREVERSIBLE.contains(&category.as_ref()))

@@ -99,7 +99,8 @@ mod tests {
 
     fn put(number: u32, kind: QuestionKind) -> AskEvent {
         let options = vec![Offer::new(Choice::Deny, "n", "")];
-        let question = Question { kind, text: String::new(), options, default: Choice::Deny, deadline_ms: None };
+        let question =
+            Question { kind, text: String::new(), options, default: Choice::Deny, deadline_ms: None, acts: 0 };
         AskEvent::Question { slot: Slot::first(What::Ask, number), question }
     }
 

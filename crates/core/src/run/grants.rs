@@ -203,6 +203,7 @@ mod tests {
             tool: tool.map(str::to_owned),
             command: None,
             path: None,
+            act: None,
             lasts,
             until: None,
             uses: (lasts == Lasts::ThisCall).then_some(1),

@@ -48,6 +48,10 @@ pub(super) const EXECUTE: &[DueRule] = &[
         due: |session, taken| session.after_the_word(taken),
     },
     DueRule { name: "make the calls that were allowed", due: |session, taken| session.run_calls(taken) },
+    DueRule {
+        name: "tell the agent that what it announced beside its calls was denied",
+        due: |session, taken| session.denied_beside_calls(taken),
+    },
     DueRule { name: "tell the agent what came for it", due: |session, _| session.steered() },
     DueRule { name: "ask for the next turn of the step", due: |session, taken| session.next_round(taken) },
     DueRule { name: "tell an agent that said nothing to go on", due: |session, taken| session.break_silence(taken) },

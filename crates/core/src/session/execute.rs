@@ -9,10 +9,10 @@ use super::due;
 use super::machine::{Decider, OPERATOR_ENDED, ROLE_VIOLATED};
 use super::prompts;
 use super::setup::{RETRIES_MAX, SAME_TURNS_MAX, SILENCES_MAX, TOOL_ROUNDS_MAX, Task};
-use super::state::{Call, CallProgress, CallVerdict, OUT_OF_SCOPE, ReadTurn, same_call};
+use super::state::{Call, CallProgress, CallVerdict, ReadTurn, same_call};
 use crate::gate::grant::Subject;
 use crate::gate::permission::REQUEST_PERMISSION;
-use crate::gate::{self, Finding, RoleLimit, authorization};
+use crate::gate::{self, RoleLimit, authorization};
 use crate::procedure::{Command, Next, On, Want};
 use crate::trace::{Body, BudgetEvent, CallEvent, GateEvent, HostEvent, PartEvent};
 use crate::words::category::{
@@ -26,51 +26,6 @@ use crate::words::{
 
 /// Categories that imply network access: allowing one for a call also opens the network for it.
 const NETWORKED: [&str; 6] = [HTTP_FETCH, GIT_PUSH, EXTERNAL_MESSAGE, DEPLOY, PACKAGE_CHANGE, PAID_API_CALL];
-
-/// Acts that are held for the operator in phase 3: one question for all of them.
-pub(super) struct Held<'a> {
-    /// The calls that nothing allows yet.
-    pub(super) calls: Vec<&'a Call>,
-    /// The categories that the text announced without being authorized.
-    pub(super) acts: Vec<String>,
-    /// True if the agent declared phase 3 without an act that a rule knows.
-    pub(super) declared: bool,
-}
-
-impl Held<'_> {
-    pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty() && self.acts.is_empty() && !self.declared
-    }
-
-    /// Returns all categories that a yes would be for, each once.
-    pub(super) fn categories(&self) -> Vec<String> {
-        let mut categories: Vec<String> = Vec::new();
-        let missing = self.calls.iter().flat_map(|call| match &call.verdict {
-            Some(CallVerdict::Asked { missing, .. }) => missing.as_slice(),
-            _ => &[],
-        });
-        for category in missing.chain(&self.acts) {
-            if !categories.contains(category) {
-                categories.push(category.clone());
-            }
-        }
-        categories
-    }
-
-    /// Returns the categories that the agent announced, as they are put on record.
-    pub(super) fn announced(&self) -> Vec<String> {
-        if self.declared { vec![OUT_OF_SCOPE.to_owned()] } else { self.acts.clone() }
-    }
-}
-
-impl Decider<'_> {
-    /// Returns the findings about which the gate would ask for a call: the operator's yes is for these.
-    pub(super) fn asked_about(&self, call: &Call) -> Vec<Finding> {
-        let Some(tool) = self.tool(&call.call.name) else { return Vec::new() };
-        let findings = self.decision(call, tool).findings;
-        findings.into_iter().filter(|finding| finding.answer == crate::words::GateAnswer::Ask).collect()
-    }
-}
 
 /// Rights by which a call is judged.
 struct Rights<'a> {
@@ -184,7 +139,7 @@ impl Decider<'_> {
     }
 
     /// Returns true if the agent's announcements count as acts: a role that can only read announces none.
-    fn may_act(&self) -> bool {
+    pub(super) fn may_act(&self) -> bool {
         match &self.setup.task {
             Task::Brief | Task::Intake => true,
             Task::Piece(piece) => piece.is_work,
@@ -216,22 +171,6 @@ impl Decider<'_> {
         Some(self.record(Body::Host(HostEvent::Warning { text: prompts::banned_phrases(phrases) })))
     }
 
-    /// Returns the acts of a turn that wait for the operator in phase 3.
-    pub(super) fn held<'a>(&self, taken: &'a ReadTurn) -> Held<'a> {
-        let calls =
-            taken.calls.iter().filter(|call| call.is_idle() && matches!(call.verdict, Some(CallVerdict::Asked { .. })));
-        let open = |act: &String| !self.state.given.approved_acts.contains(act);
-        let acts: Vec<String> = if taken.act.is_some() || !self.may_act() {
-            Vec::new()
-        } else {
-            taken.announced().into_iter().filter(open).collect()
-        };
-        let known = taken.payload("destructive").is_some();
-        let declared =
-            taken.declared() == Some(PhaseName::Destructive) && !known && taken.act.is_none() && self.may_act();
-        Held { calls: calls.collect(), acts, declared }
-    }
-
     /// Judges each call on its own, and answers those that will not be carried out.
     pub(super) fn judge(&self, taken: &ReadTurn) -> Option<Next> {
         taken.calls.iter().filter(|call| call.is_idle()).find_map(|call| self.judge_one(call, taken))
@@ -257,9 +196,7 @@ impl Decider<'_> {
             return reject(Rejection::Refused, Some(&prompts::no_check(&judge.checks)));
         }
         match &call.verdict {
-            Some(CallVerdict::Allowed | CallVerdict::Approved) if taken.act == Some(OperatorWord::No) => {
-                reject(Rejection::Skipped, None)
-            }
+            Some(CallVerdict::Allowed) if taken.act == Some(OperatorWord::No) => reject(Rejection::Skipped, None),
             Some(CallVerdict::Allowed | CallVerdict::Approved) if self.is_worn_out(call) => {
                 reject(Rejection::RetryCap, None)
             }
@@ -470,6 +407,16 @@ impl Decider<'_> {
             )),
             OperatorWord::Once | OperatorWord::ForRun | OperatorWord::No => None,
         }
+    }
+
+    /// Tells the agent, after the calls that were approved, that what it announced beside them was denied.
+    pub(super) fn denied_beside_calls(&self, taken: &ReadTurn) -> Option<Next> {
+        let is_approved = |call: &Call| call.verdict == Some(CallVerdict::Approved);
+        let is_due = taken.act == Some(OperatorWord::No) && taken.calls.iter().any(is_approved);
+        is_due.then(|| {
+            let note = self.state.given.note.as_deref();
+            self.say(MessageKind::Denial, self.state.steps.number, prompts::denied(note))
+        })
     }
 
     /// Returns the calls that should be in flight now: all reads of a run of reads, else one.

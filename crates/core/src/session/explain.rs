@@ -201,6 +201,9 @@ impl Decider<'_> {
 /// Describes an event of the call, in a line; judgements are told apart.
 fn happened(body: &Body, number: u32) -> Option<String> {
     Some(match body {
+        Body::Gate(GateEvent::AuthPrompt { denied, .. }) if denied.contains(&number) => {
+            "the operator said no, and yes to others".to_owned()
+        }
         Body::Gate(GateEvent::AuthPrompt { response, calls, .. }) if calls.contains(&number) => match response {
             OperatorWord::ForRun => "the operator said yes, for the rest of the run".to_owned(),
             OperatorWord::Once => "the operator said yes, this once".to_owned(),

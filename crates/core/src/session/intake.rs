@@ -90,12 +90,15 @@ impl Decider<'_> {
                 let late =
                     self.setup.deadline.as_ref().filter(|(_, ends)| self.state.now.is_some_and(|now| now >= *ends));
                 let text = summary.map(|(taken, found)| (taken.text.as_str(), found));
-                return self.ask(prompts::confirmation(text, mode, late.map(|(deadline, _)| deadline.as_str())));
+                let late = late.map(|(deadline, _)| deadline.as_str());
+                return self.ask(prompts::confirmation(text, mode, self.is_fixed_to(Mode::Gated), late));
             }
             Some((Choice::Decline, _)) => return self.leave(PhaseName::Done, DECLINED),
             Some((Choice::Correct, text)) => {
                 return self.say(MessageKind::Correction, 0, prompts::correction(text.unwrap_or_default()));
             }
+            // What was fixed before the run is not undone by a word at the summary: that takes `/auto`, which says so.
+            Some((Choice::AcceptAuto, _)) if self.is_fixed_to(Mode::Gated) => mode.unwrap_or(Mode::Gated),
             Some((Choice::AcceptAuto, _)) => Mode::Auto,
             Some((Choice::AcceptGated, _)) => Mode::Gated,
             Some(_) => mode.unwrap_or(Mode::Gated),
@@ -109,6 +112,11 @@ impl Decider<'_> {
         }
         let to = if self.setup.task == Task::Intake { PhaseName::Done } else { PhaseName::Execute };
         self.leave(to, "intake accepted")
+    }
+
+    /// Returns true if this mode was fixed before the run, by its brief or an option.
+    fn is_fixed_to(&self, mode: Mode) -> bool {
+        self.setup.mode == Some(mode)
     }
 
     /// Returns true if the operator's word on the run covers the summary of one of its pieces: nothing is asked between

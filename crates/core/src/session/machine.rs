@@ -16,11 +16,11 @@ use super::state::{ReadTurn, SessionState, Stand};
 use crate::detect;
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
-use crate::trace::{AskEvent, Body, Entry, Event, GateEvent, LearnedEvent, PartEvent, RunEvent, TurnEvent};
+use crate::trace::{AskEvent, Body, Entry, Event, LearnedEvent, PartEvent, RunEvent, TurnEvent};
 use crate::words::id::WorkspaceId;
 use crate::words::{
-    Category, Choice, Key, Message, MessageKind, MessageRole, Mode, OperatorWord, Outcome, Part, PartKind, PhaseName,
-    Question, QuestionKind, Rejection, Slot,
+    Category, Key, Message, MessageKind, MessageRole, Mode, Outcome, Part, PartKind, PhaseName, Question, QuestionKind,
+    Rejection, Slot,
 };
 
 /// The reason of a transition that ends a run because the operator declined it.
@@ -310,42 +310,6 @@ impl<'a> Decider<'a> {
             return self.ask(prompts::limit_reached(self.step_limit()));
         }
         self.ask(prompts::blocked(reason))
-    }
-
-    fn destructive(&self) -> Next {
-        let Some(taken) = self.state.taken() else { return self.leave(PhaseName::Execute, "nothing is held") };
-        let held = self.held(taken);
-        let Some((choice, _)) = self.state.answer(QuestionKind::Destructive) else {
-            return if held.is_empty() {
-                self.leave(PhaseName::Execute, self.settled_reason(taken))
-            } else {
-                let findings: Vec<_> = held.calls.iter().map(|call| self.asked_about(call)).collect();
-                self.ask(prompts::held(&held, &findings, &taken.text, self.setup.scope_locked))
-            };
-        };
-        let response = match choice {
-            // Under a locked scope a yes is for this once: the brief is not widened while it is worked on.
-            Choice::ForRun if !self.setup.scope_locked => OperatorWord::ForRun,
-            Choice::ForRun | Choice::Once => OperatorWord::Once,
-            _ => OperatorWord::No,
-        };
-        self.record(Body::Gate(GateEvent::AuthPrompt {
-            categories: held.categories(),
-            response,
-            calls: held.calls.iter().map(|call| call.number).collect(),
-            acts: held.announced(),
-        }))
-    }
-
-    /// Returns the reason that phase 3 is left, in the peer's words.
-    fn settled_reason(&self, taken: &ReadTurn) -> &'static str {
-        match (self.state.given.word, taken.act) {
-            (Some(OperatorWord::No), None) => "tool call denied",
-            (Some(OperatorWord::No), Some(_)) => "destructive denied",
-            (_, Some(_)) => "destructive approved",
-            (Some(OperatorWord::ForRun), None) => "tool approved (session)",
-            (Some(OperatorWord::Once) | None, None) => "tool approved (once)",
-        }
     }
 
     fn completion(&self, reason: Option<&str>) -> Next {

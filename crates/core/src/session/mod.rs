@@ -15,6 +15,7 @@ mod due;
 mod execute;
 pub mod explain;
 mod hand_off;
+mod held;
 mod intake;
 mod learned;
 mod machine;

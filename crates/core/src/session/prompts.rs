@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::custody::Seen;
-use super::execute::Held;
+use super::held::{Held, HeldCall};
 use super::past::Past;
 use super::state::CallVerdict;
 use crate::gate::Finding;
@@ -14,7 +14,8 @@ use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
 use crate::handoff;
 use crate::run::ToTell;
-use crate::words::visible::visible_line;
+use crate::words::category::SHELL_EXEC;
+use crate::words::visible::{visible_line, visible_text};
 use crate::words::{
     Category, Choice, HandoffKind, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection,
 };
@@ -327,11 +328,16 @@ pub(super) fn banned_phrases(payload: &Value) -> String {
 }
 
 fn question(kind: QuestionKind, text: String, default: Choice, options: Vec<Offer>) -> Question {
-    Question { kind, text, options, default, deadline_ms: None }
+    Question { kind, text, options, default, deadline_ms: None, acts: 0 }
 }
 
-/// Asks if the summary is right.
-pub(super) fn confirmation(summary: Option<(&str, bool)>, mode: Option<Mode>, late: Option<&str>) -> Question {
+/// Asks if the summary is right. `is_gated` is true if gated mode was fixed before the run: then no word here undoes it.
+pub(super) fn confirmation(
+    summary: Option<(&str, bool)>,
+    mode: Option<Mode>,
+    is_gated: bool,
+    late: Option<&str>,
+) -> Question {
     let mut text = match summary {
         Some((_, true)) => "Is this summary what you want?".to_owned(),
         Some((_, false)) => {
@@ -347,12 +353,14 @@ pub(super) fn confirmation(summary: Option<(&str, bool)>, mode: Option<Mode>, la
         Some(mode) => Offer::new(Choice::Accept, "go", &format!("the work begins, in {mode} mode")),
         None => Offer::new(Choice::Accept, "go", "the work begins; you are asked between steps"),
     }];
-    options.push(Offer::new(
-        Choice::AcceptAuto,
-        "auto",
-        "the work begins; you are asked only when something needs you",
-    ));
-    options.push(Offer::new(Choice::AcceptGated, "gated", "the work begins; you are asked between steps"));
+    if !is_gated {
+        options.push(Offer::new(
+            Choice::AcceptAuto,
+            "auto",
+            "the work begins; you are asked only when something needs you",
+        ));
+        options.push(Offer::new(Choice::AcceptGated, "gated", "the work begins; you are asked between steps"));
+    }
     options.push(Offer::new(
         Choice::Correct,
         "<anything else>",
@@ -392,47 +400,104 @@ pub(super) fn step(done: u32, limit: u32, stop: Option<HaltReason>) -> Question 
     question(QuestionKind::Step, text, Choice::Done, options)
 }
 
-/// Asks if this may be done.
+/// Asks if this may be done; acts that are several are numbered, so that each can be answered for itself.
 ///
-/// `findings` has the findings about which the gate asks, for each held call: its parts and targets are named, each
-/// protected place in whole, so that a yes is a yes to them.
-pub(super) fn held(held: &Held<'_>, findings: &[Vec<Finding>], turn: &str, scope_locked: bool) -> Question {
+/// Of each held call the parts and targets that the gate asks about are named, each protected place in whole, so that a yes
+/// is a yes to them.
+pub(super) fn held(held: &Held<'_>, calls: &[HeldCall<'_>], turn: &str, scope_locked: bool) -> Question {
+    let is_one = held.count() == 1;
     let mut text = String::new();
-    for (place, call) in held.calls.iter().enumerate() {
-        let Some(CallVerdict::Asked { reason, .. }) = &call.verdict else { continue };
-        let args = excerpt(&call.call.args.to_string());
-        let reason = visible_line(reason);
-        let findings = findings.get(place).map_or(&[][..], Vec::as_slice);
-        text.push_str(&format!("The agent wants to call `{}` with\n  {args}\n", call.call.name));
-        // What a line about a part says is not said twice.
-        if !findings.iter().any(|finding| finding.matched.is_some() && visible_line(&finding.reason) == reason) {
-            text.push_str(&format!("  {reason}\n"));
+    for (place, asked) in calls.iter().enumerate() {
+        if is_one {
+            text.push_str(&held_call(asked, "The agent wants to ", "  "));
+        } else {
+            text.push_str(&held_call(asked, &format!("{}. The agent wants to ", place + 1), "   "));
         }
-        text.push_str(&found(findings));
     }
-    if !held.acts.is_empty() {
-        text.push_str(&format!("The agent announces something that nothing authorizes ({}):\n", held.acts.join(", ")));
-        text.push_str(&quoted(turn));
-    } else if held.declared {
-        text.push_str("The agent stopped in phase 3 and asks:\n");
+    if held.has_announcement() {
+        if !is_one {
+            text.push_str(&format!("{}. ", held.count()));
+        }
+        if held.declared {
+            text.push_str("The agent stopped in phase 3 and asks:\n");
+        } else {
+            let acts = held.acts.join(", ");
+            text.push_str(&format!("The agent announces something that nothing authorizes ({acts}):\n"));
+        }
         text.push_str(&quoted(turn));
     }
-    text.push_str("May it?");
-    let mut options = vec![Offer::new(Choice::Once, "y", "yes, this once")];
-    // A yes for the run is for categories: where none is missing, it would be for nothing.
-    if !scope_locked && (!held.categories().is_empty() || held.calls.is_empty()) {
+    text.push_str(if is_one { "May it?" } else { "Which of these may it do?" });
+    let mut question = question(QuestionKind::Destructive, text, Choice::Deny, held_offers(held, calls, scope_locked));
+    question.acts = if is_one { 0 } else { u32::try_from(held.count()).unwrap_or(u32::MAX) };
+    question
+}
+
+/// Describes a held call: what it would do, and why it is asked about.
+fn held_call(asked: &HeldCall<'_>, wants: &str, indent: &str) -> String {
+    let HeldCall { call, findings, .. } = asked;
+    let Some(CallVerdict::Asked { reason, .. }) = &call.verdict else { return String::new() };
+    let indented = |text: &str| text.lines().map(|line| format!("{indent}{line}\n")).collect::<String>();
+    let mut text = match alone(&call.call.args) {
+        Some(command) if call.call.name == SHELL_EXEC => {
+            format!("{wants}run\n{}", indented(&excerpt(&visible_text(command))))
+        }
+        _ => {
+            let args = excerpt(&call.call.args.to_string());
+            format!("{wants}call `{}` with\n{}", call.call.name, indented(&args))
+        }
+    };
+    let reason = visible_line(reason);
+    // What a line about a part says is not said twice.
+    if !findings.iter().any(|finding| finding.matched.is_some() && visible_line(&finding.reason) == reason) {
+        text.push_str(&format!("{indent}{reason}\n"));
+    }
+    text.push_str(&indented(&found(findings)));
+    text
+}
+
+/// Returns the command line of a call that has nothing besides.
+fn alone(args: &Value) -> Option<&str> {
+    let Value::Object(fields) = args else { return None };
+    fields.get("cmd").and_then(Value::as_str).filter(|_| fields.len() == 1)
+}
+
+fn held_offers(held: &Held<'_>, calls: &[HeldCall<'_>], scope_locked: bool) -> Vec<Offer> {
+    let again: Vec<String> =
+        calls.iter().filter_map(|asked| Some(asked.again.as_ref()?.describe(&asked.call.call.name))).collect();
+    let is_one = held.count() == 1;
+    let mut options = Vec::new();
+    if is_one {
+        options.push(Offer::new(Choice::Once, "y", "yes, this once"));
+        if let [again] = again.as_slice() {
+            options.push(Offer::new(
+                Choice::Again,
+                "again",
+                &format!("yes, and the same again for the rest of the run without asking: {again}"),
+            ));
+        }
+    } else {
+        let again = if again.is_empty() { "" } else { "; `1 again`: the same again for the rest of the run, too" };
         options.push(Offer::new(
-            Choice::ForRun,
-            "Y",
-            &format!("yes, and whatever needs the same for the rest of the run ({})", held.categories().join(", ")),
+            Choice::Chosen,
+            "<1,3>",
+            &format!("yes to these, no to the others (`1; 2: <why>` tells the agent why not 2{again})"),
         ));
+        options.push(Offer::new(Choice::Once, "all", "yes to all of them, this once"));
     }
-    options.push(Offer::new(
-        Choice::Deny,
-        "n",
-        "no; the agent is told and looks for another way (n: <why> tells it why)",
-    ));
-    question(QuestionKind::Destructive, text, Choice::Deny, options)
+    // A yes for the run is for categories: where none is missing, it would be for nothing.
+    let categories = held.categories();
+    if !scope_locked && (!categories.is_empty() || held.calls.is_empty()) {
+        let whatever = match categories.as_slice() {
+            [] => "whatever else it announces".to_owned(),
+            _ => format!("everything that needs {}", categories.join(", ")),
+        };
+        let effect = format!("yes, and for the rest of the run {whatever}, whatever it is, without asking");
+        options.push(Offer::new(Choice::ForRun, "category", &effect));
+    }
+    let no = if is_one { "n" } else { "none" };
+    let effect = format!("no; the agent is told and looks for another way ({no}: <why> tells it why)");
+    options.push(Offer::new(Choice::Deny, no, &effect));
+    options
 }
 
 /// Returns the parts of a call that are asked about, a line each. Parts that are protected or can't be read come first
@@ -446,11 +511,11 @@ fn found(findings: &[Finding]) -> String {
     let shown = protected.iter().chain(others.iter().take(FOUND_LINES_MAX));
     let line = |finding: &&Finding| {
         let matched = excerpt(&visible_line(finding.matched.as_deref().unwrap_or_default()));
-        format!("  - `{matched}`: {}\n", visible_line(&finding.reason))
+        format!("- `{matched}`: {}\n", visible_line(&finding.reason))
     };
     let mut text: String = shown.map(line).collect();
     if left_out > 0 {
-        text.push_str(&format!("  - and {left_out} more\n"));
+        text.push_str(&format!("- and {left_out} more\n"));
     }
     text
 }

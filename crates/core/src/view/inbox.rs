@@ -383,6 +383,7 @@ mod tests {
                 options,
                 default: Choice::Deny,
                 deadline_ms,
+                acts: 0,
             },
             phase: Some(PhaseName::Destructive),
             categories: BTreeSet::from(["filesystem_delete".to_owned()]),
@@ -443,7 +444,10 @@ mod tests {
             assert_eq!(found, typed.and_then(|typed| reply::read(kind, typed)), "{kind:?} {choice:?} {text:?}");
         }
         check(Destructive, Choice::Once, "y", None, Some("y"));
-        check(Destructive, Choice::ForRun, "Y", Some("  "), Some("Y"));
+        check(Destructive, Choice::ForRun, "category", Some("  "), Some("category"));
+        check(Destructive, Choice::Again, "again", None, Some("again"));
+        check(Destructive, Choice::Chosen, "<1,3>", Some("1, 3; no 2: why"), Some("1,3; 2: why"));
+        check(Destructive, Choice::Chosen, "<1,3>", Some("all"), None);
         check(Destructive, Choice::Deny, "n", Some("keep it"), Some("n: keep it"));
         // A yes with conditions is none.
         check(Destructive, Choice::Once, "y", Some("but slowly"), None);

@@ -27,6 +27,7 @@ pub mod price;
 pub mod provider_data;
 mod question;
 pub mod role;
+pub mod selection;
 pub mod text;
 pub mod tool;
 mod turn;

@@ -18,6 +18,15 @@ pub struct Question {
     /// Time for which it stands, in milliseconds; absent if for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
+    /// Number of the acts that it is about if they are several: the text numbers them from 1, and each may have an answer
+    /// of its own. Else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub acts: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Subject of a question.
@@ -162,8 +171,12 @@ pub enum Choice {
     Say,
     /// Yes, this once.
     Once,
-    /// Yes, and for what needs the same categories for the rest of the run.
+    /// Yes, and to the same act again for the rest of the run: the same program in the same place or a narrower one.
+    Again,
+    /// Yes, and to everything that needs the same categories for the rest of the run.
     ForRun,
+    /// Yes to some acts of several; the text says to which ([`Selection`](crate::words::selection::Selection)).
+    Chosen,
     /// No.
     Deny,
     /// The text is what the agent was missing.
@@ -193,7 +206,9 @@ impl Choice {
             Self::Done => "done",
             Self::Say => "say",
             Self::Once => "once",
+            Self::Again => "again",
             Self::ForRun => "for_run",
+            Self::Chosen => "chosen",
             Self::Deny => "deny",
             Self::Context => "context",
             Self::Extend => "extend",

@@ -196,7 +196,7 @@ fn what_the_operator_adds_is_added_once_for_all() {
 #[test]
 fn a_yes_for_the_run_is_asked_for_once_and_a_yes_for_once_each_time() {
     let script = [Said::text(SUMMARY), write("a"), write("b"), Said::text(DONE), Said::text("bye")];
-    for (voters, word, questions) in [(3, "Y", 1), (2, "y", 4)] {
+    for (voters, word, questions) in [(3, "category", 1), (2, "y", 4)] {
         let world = world(voters, &script, &[("confirmation", "go"), ("destructive", word)]);
         let setup = setup(Budget::default());
         everywhere(&|| council(&setup, voters, false), &world, &|ended| {
@@ -397,7 +397,7 @@ fn a_provider_that_is_down_is_asked_about_once() {
 fn todays_rules_decide_the_same_of_siblings() {
     let setup = setup(Budget { max_turns: Some(9), ..Budget::default() });
     let script = [Said::text(SUMMARY), write("a"), Said::text(DONE), Said::text("bye")];
-    let world = world(3, &script, &[("confirmation", "go"), ("destructive", "Y"), ("limit", "9")]);
+    let world = world(3, &script, &[("confirmation", "go"), ("destructive", "category"), ("limit", "9")]);
     let whole = simulate(&|| council(&setup, 3, false), &world, &Plan::default()).expect("no rule is broken");
     for kills in [BTreeSet::new(), BTreeSet::from([whole.ticks / 3]), BTreeSet::from([whole.ticks / 2, whole.ticks])] {
         let plan = Plan { kills, ..Plan::default() };
@@ -416,7 +416,7 @@ proptest! {
         kills in prop::collection::btree_set(1_u64..200, 0..4),
         voters in 2_usize..5,
         turns in 1_u64..14,
-        word in prop::sample::select(vec!["Y", "y", "n"]),
+        word in prop::sample::select(vec!["category", "y", "n"]),
     ) {
         let setup = setup(Budget { max_turns: Some(turns), ..Budget::default() });
         let script = [Said::text(SUMMARY), write("a"), Said::text(DONE), Said::text("bye")];

@@ -508,7 +508,7 @@ fn what_is_approved_for_the_run_holds_after_a_judge_who_may_not_hold_it() {
         let said = vec![Said::text(SUMMARY), runs("r", "cargo build"), execution(id)];
         world.scripts.insert(format!("crew/subtask/{number}.1/executor"), said);
     }
-    world.answers.insert("destructive", vec!["Y".to_owned()]);
+    world.answers.insert("destructive", vec!["category".to_owned()]);
     let ended = run(&checked(&["filesystem_write"]), &world);
     assert_eq!(ended.outcome, Some(Outcome::Completed), "{:?}", ended.open);
     let asked = ended.journal.iter().filter(

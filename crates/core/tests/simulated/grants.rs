@@ -219,6 +219,7 @@ fn kept(id: &str, until: Option<&str>) -> Grant {
         tool: None,
         command: None,
         path: None,
+        act: None,
         lasts: Lasts::Persistent,
         until: until.map(|until| until.parse().unwrap()),
         uses: None,

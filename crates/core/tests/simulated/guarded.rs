@@ -194,7 +194,7 @@ fn an_operators_yes_for_the_run_names_the_category() {
         Said::text("Step."),
         Said::calls("", vec![delete()]),
     ];
-    let ended = run(&setup(&["*"]), &world(&turns, &[("destructive", &["Y"])]));
+    let ended = run(&setup(&["*"]), &world(&turns, &[("destructive", &["category"])]));
     let answers: Vec<_> = checks(&ended).into_iter().map(|(_, answer, ..)| answer).collect();
     assert_eq!((answers, had(&ended, "apply_patch")), (vec!["allow".into(), "ask".into(), "allow".into()], 2));
 }

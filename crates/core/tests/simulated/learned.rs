@@ -65,7 +65,7 @@ fn world(turns: &[usize], extensions: &[&str]) -> World {
         answers: BTreeMap::from([
             ("confirmation", vec!["go".to_owned()]),
             ("limit", extensions.iter().map(|text| (*text).to_owned()).collect()),
-            ("destructive", vec!["y".to_owned(); 9]),
+            ("destructive", vec!["all".to_owned(); 9]),
         ]),
         reads: BTreeSet::from(["read_file"]),
         writes: BTreeSet::from(["write_file"]),

@@ -133,6 +133,7 @@ impl Procedure for Child {
                 options: vec![Offer::new(Choice::Continue, "ok", "the call is made")],
                 default: Choice::Done,
                 deadline_ms: None,
+                acts: 0,
             };
             let slot = Slot { what: What::Ask, number: 1, attempt: self.ask_attempt };
             return self.want(slot, Command::Ask(Arc::new(question)));

@@ -206,7 +206,7 @@ fn a_yes_for_the_run_is_not_asked_again_and_a_locked_scope_has_none() {
         Said::text(DONE),
         Said::text("bye"),
     ];
-    let answers: &[(&'static str, &[&str])] = &[("confirmation", &["go"]), ("destructive", &["Y"])];
+    let answers: &[(&'static str, &[&str])] = &[("confirmation", &["go"]), ("destructive", &["category"])];
     let ended = run(setup(&[]), &world(&script, answers));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
     assert_eq!(ended.files.len(), 2);
@@ -235,12 +235,81 @@ fn one_question_covers_all_calls_of_a_turn_that_need_one() {
         Said::text(DONE),
         Said::text("bye"),
     ];
-    let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &["y"])]));
+    let done = |typed: &[&str]| {
+        let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", typed)]));
+        assert_eq!(ended.outcome, Some(Outcome::Completed), "{typed:?}");
+        let done = ended.effects.iter().map(|(_, what)| what.split(' ').next().unwrap_or_default().to_owned());
+        (done.collect::<Vec<_>>(), ended)
+    };
+    assert_eq!(done(&["all"]).0, ["write_file", "shell_exec", "write_file"]);
+    let none: [&str; 0] = [];
+    assert_eq!(done(&["none"]).0, none);
+    // A yes that doesn't say to which of them is a yes to none.
+    assert_eq!(done(&["y"]).0, none);
+    let (made, ended) = done(&["1,3; 2: use the Makefile of tools/"]);
+    assert_eq!(made, ["write_file", "write_file"]);
+    assert_eq!(rejections(&ended), [Rejection::Denied]);
+    let told = ended.journal.iter().any(|event| {
+        matches!(&event.body, Body::Call(CallEvent::ToolRejected { call: 2, content, .. })
+            if content.contains("use the Makefile of tools/"))
+    });
+    assert!(told, "the agent is told why its second call was denied");
+    let said = ended.journal.iter().find_map(|event| match &event.body {
+        Body::Gate(GateEvent::AuthPrompt { calls, denied, categories, .. }) => {
+            Some((calls.clone(), denied.clone(), categories.clone()))
+        }
+        _ => None,
+    });
+    assert_eq!(said, Some((vec![1, 3], vec![2], vec!["filesystem_write".to_owned()])));
+}
+
+#[test]
+fn a_call_is_made_though_what_was_announced_beside_it_is_denied() {
+    let script = [
+        Said::text(SUMMARY),
+        Said::calls("I'll delete the build folder.", vec![write("k", "a.txt", "1")]),
+        Said::text(DONE),
+        Said::text("bye"),
+    ];
+    for (typed, files, told) in [("1", 1, true), ("2", 0, false), ("all", 1, false), ("1; 2: keep it", 1, true)] {
+        let ended = run(setup(&[]), &world(&script, &[("confirmation", &["go"]), ("destructive", &[typed])]));
+        assert_eq!((ended.outcome, ended.files.len()), (Some(Outcome::Completed), files), "{typed}");
+        assert_eq!(said_to_agent(&ended, "denied what you announced"), told, "{typed}");
+        assert_eq!(said_to_agent(&ended, "says: keep it"), typed.contains("keep it"), "{typed}");
+    }
+}
+
+#[test]
+fn a_yes_to_the_same_act_again_is_none_to_another() {
+    let turn = |id: &str, cmd: &str| Said::calls("w", vec![shell(id, cmd)]);
+    let script = [
+        Said::text(SUMMARY),
+        turn("a", "rm -rf build"),
+        turn("b", "rm -r build/tmp"),
+        turn("c", "rm -rf src"),
+        turn("d", "rm -rf build"),
+        Said::text(DONE),
+        Said::text("bye"),
+    ];
+    let answers: &[(&'static str, &[&str])] = &[("confirmation", &["go"]), ("destructive", &["again", "n"])];
+    let ended = run(setup(&["shell_exec"]), &world(&script, answers));
     assert_eq!(ended.outcome, Some(Outcome::Completed));
-    assert_eq!(
-        ended.effects.iter().map(|(_, what)| what.split(' ').next().unwrap_or_default()).collect::<Vec<_>>(),
-        ["write_file", "shell_exec", "write_file"]
-    );
+    let questions = ended.journal.iter().filter(|event| {
+        matches!(&event.body, Body::Ask(AskEvent::Question { question, .. }) if question.kind == QuestionKind::Destructive)
+    });
+    assert_eq!(questions.count(), 2, "about build and about src");
+    assert_eq!((ended.effects.len(), rejections(&ended)), (3, vec![Rejection::Denied]));
+    let granted: Vec<_> = ended
+        .journal
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Gate(GateEvent::PermissionGranted { grant: Some(grant), .. }) => Some(grant.action.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(granted, ["`rm` for build with everything below it"]);
+    let locked = run(Setup { scope_locked: true, ..setup(&["shell_exec"]) }, &world(&script, answers));
+    assert!(!locked.journal.iter().any(|event| matches!(&event.body, Body::Gate(GateEvent::PermissionGranted { .. }))));
 }
 
 #[test]
@@ -453,7 +522,21 @@ fn scripts() -> Vec<(&'static str, Setup, World)> {
                     Said::text(DONE),
                     Said::text("bye"),
                 ],
-                &[("confirmation", &["go"]), ("destructive", &["Y"])],
+                &[("confirmation", &["go"]), ("destructive", &["category"])],
+            ),
+        ),
+        (
+            "approval of the same act again, and of one of two calls",
+            setup(&[]),
+            world(
+                &[
+                    Said::text(SUMMARY),
+                    Said::calls("w", vec![write("a", "a", "1")]),
+                    Said::calls("w", vec![write("b", "a", "2"), write("c", "b", "3"), write("d", "c", "4")]),
+                    Said::text(DONE),
+                    Said::text("bye"),
+                ],
+                &[("confirmation", &["go"]), ("destructive", &["again", "2 again; 1: later"])],
             ),
         ),
         (
@@ -741,7 +824,7 @@ fn any_answers() -> impl Strategy<Value = BTreeMap<&'static str, Vec<String>>> {
     (
         typed(&["go", "auto", "no", "change it", "gated"]),
         typed(&["ok", "done", "auto", "use tabs"]),
-        typed(&["y", "Y", "n", "n: no", ""]),
+        typed(&["y", "category", "n", "n: no", ""]),
         typed(&["here is the key"]),
         typed(&["1", "3"]),
         typed(&["retry"]),

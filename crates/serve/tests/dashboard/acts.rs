@@ -90,6 +90,7 @@ async fn words_that_mean_something_else_answer_nothing() {
         ],
         default: Choice::Decline,
         deadline_ms: None,
+        acts: 0,
     };
     let summary = Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, 2), question: summary });
     drop(world.run(run, "orchard", "b", vec![may_delete(1, "May it?"), summary]));
@@ -131,6 +132,7 @@ async fn several_are_answered_if_they_are_alike_and_no_others() {
         options: vec![Offer::new(Choice::Deny, "n", "no"), Offer::new(Choice::Continue, "ok", "on")],
         default: Choice::Continue,
         deadline_ms: None,
+        acts: 0,
     };
     let step = Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, 1), question: step });
     drop(world.run("2026-01-01-D", "orchard", "b", vec![step]));

@@ -185,7 +185,7 @@ pub fn set(request: &mut Request<Content>, name: &'static str, value: &str) {
 pub fn may_delete(number: u32, text: &str) -> Body {
     let options = vec![
         Offer::new(Choice::Once, "y", "yes, this once"),
-        Offer::new(Choice::ForRun, "Y", HOSTILE),
+        Offer::new(Choice::ForRun, "category", HOSTILE),
         Offer::new(Choice::Deny, "n", "no"),
     ];
     let question = Question {
@@ -194,6 +194,7 @@ pub fn may_delete(number: u32, text: &str) -> Body {
         options,
         default: Choice::Deny,
         deadline_ms: None,
+        acts: 0,
     };
     Body::Ask(AskEvent::Question { slot: Slot::first(What::Ask, number), question })
 }

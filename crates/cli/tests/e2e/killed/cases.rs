@@ -168,7 +168,7 @@ pub const APPROVAL_FOR_THE_RUN: Case = Case {
             ])
         })
     },
-    answers: &[("confirmation", "go"), ("destructive", "Y")],
+    answers: &[("confirmation", "go"), ("destructive", "category")],
     unsure: &["one", "two"],
     ..USUAL
 };

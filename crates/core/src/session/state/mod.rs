@@ -17,6 +17,7 @@ use jiff::Timestamp;
 use super::context::Context;
 use super::custody::TreeState;
 use super::hand_off::HandedOff;
+use super::held::ANNOUNCEMENT;
 use super::past::Past;
 use super::permission::RequestProgress;
 use super::retry::Failed;
@@ -83,6 +84,8 @@ pub(super) struct WordGiven {
     /// Words of the operator with it.
     pub(super) note: Option<String>,
     pub(super) approved_acts: Vec<String>,
+    /// The calls that were approved for the same act again and have no grant yet.
+    pub(super) again: Vec<u32>,
 }
 
 impl SessionState {
@@ -366,11 +369,12 @@ impl SessionState {
     fn gate(&mut self, event: &GateEvent) {
         match event {
             GateEvent::AuthCheckFired { call: Some(number), .. } => self.judged(*number, event),
-            GateEvent::AuthPrompt { response, calls, acts, .. } => self.prompted(*response, calls, acts),
+            GateEvent::AuthPrompt { .. } => self.prompted(event),
             GateEvent::PermissionRequested { grant_id, call, .. } => {
                 self.request_is(*call, RequestProgress::Asked { grant_id: grant_id.clone() });
             }
             GateEvent::PermissionGranted { grant_id, scope_granted, operator_note, call, .. } => {
+                self.given.again.retain(|number| number != call);
                 let (grant_id, note) = (grant_id.clone(), operator_note.clone());
                 self.request_is(*call, RequestProgress::Granted { grant_id, lasts: *scope_granted, note });
             }
@@ -423,25 +427,42 @@ impl SessionState {
         });
     }
 
-    fn prompted(&mut self, word: OperatorWord, calls: &[u32], acts: &[String]) {
-        let note = self.answer(QuestionKind::Destructive).and_then(|(_, text)| text.map(str::to_owned));
+    /// Takes note of the operator's word on what was held.
+    fn prompted(&mut self, prompt: &GateEvent) {
+        let GateEvent::AuthPrompt { response: word, calls, acts, denied, denied_acts, again, notes, .. } = prompt
+        else {
+            return;
+        };
+        // The words of a choice among several acts are on record for each of them.
+        let note = self.answer(QuestionKind::Destructive).and_then(|(choice, text)| match choice {
+            Choice::Chosen => None,
+            _ => text.map(str::to_owned),
+        });
         self.asking.forget();
-        self.given.word = Some(word);
-        self.given.note.clone_from(&note);
+        self.given.word = Some(*word);
+        self.given.note = note.clone().or_else(|| notes.get(&ANNOUNCEMENT).cloned());
+        self.given.again.clone_from(again);
         let Some(taken) = self.turns.taken_mut() else { return };
-        taken.act = (!acts.is_empty()).then_some(word);
+        taken.act = match (acts.is_empty(), denied_acts.is_empty()) {
+            (false, _) => Some(*word),
+            (true, false) => Some(OperatorWord::No),
+            (true, true) => None,
+        };
         let mut approved: Vec<Arc<ToolCall>> = Vec::new();
-        for call in taken.calls.iter_mut().filter(|call| calls.contains(&call.number)) {
-            call.verdict = Some(if word == OperatorWord::No {
-                CallVerdict::Denied { note: note.clone() }
-            } else {
+        for call in &mut taken.calls {
+            let is_denied =
+                denied.contains(&call.number) || (*word == OperatorWord::No && calls.contains(&call.number));
+            if is_denied {
+                let note = notes.get(&call.number).cloned().or_else(|| note.clone());
+                call.verdict = Some(CallVerdict::Denied { note });
+            } else if calls.contains(&call.number) {
                 approved.push(call.call.clone());
-                CallVerdict::Approved
-            });
+                call.verdict = Some(CallVerdict::Approved);
+            }
         }
         approved.iter().for_each(|call| self.tree.approve(call));
         // C32: an announcement that was approved is not asked about again.
-        if word != OperatorWord::No {
+        if *word != OperatorWord::No {
             self.given.approved_acts.extend(acts.iter().filter(|act| *act != OUT_OF_SCOPE).cloned());
         }
     }

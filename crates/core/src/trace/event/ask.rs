@@ -181,6 +181,7 @@ static QUESTION_FIELDS: &[Field] = &[
     any("options").redacted(Objects(OFFER_FIELDS)),
     any("default"),
     any("deadline_ms"),
+    any("acts"),
 ];
 
 /// Fields of an amendment.

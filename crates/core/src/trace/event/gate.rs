@@ -1,6 +1,7 @@
 //! The gate: its decisions on calls, permissions and grants, guard hooks, looks at the working tree.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{LedgerRole, is_zero};
 use crate::gate::Grant;
 use crate::trace::read::Fields;
-use crate::trace::spec::RedactionRule::{Object, Objects};
+use crate::trace::spec::RedactionRule::{MapOf, Object, Objects, Text};
 use crate::trace::spec::{ACTION_UNITS_MAX, SAID_UNITS_MAX};
 use crate::trace::spec::{Field, Spec, Tone, Weight, any, joined, number, numbers, plain, text, texts, typed, warns};
 use crate::words::id::WorkspaceId;
@@ -61,6 +62,18 @@ pub enum GateEvent {
         /// The acts that the agent had announced: categories, or `out_of_scope` for a declared phase 3.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         acts: Vec<String>,
+        /// The calls in question that were denied while others were approved.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        denied: Vec<u32>,
+        /// The announced acts that were denied while calls were approved.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        denied_acts: Vec<String>,
+        /// The calls that were approved for the same act again: each is followed by its grant.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        again: Vec<u32>,
+        /// What the operator said of single calls that were denied, by number.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        notes: BTreeMap<u32, String>,
     },
     /// The grants that the project keeps, read when a driver took the run up: they replace those read before.
     GrantsLoaded {
@@ -254,17 +267,35 @@ pub(super) static AUTH_PROMPT: Spec = Spec {
     label: "auth_prompt",
     weight: Weight::Main,
     tone: plain,
-    fields: &[texts("categories"), text("response"), numbers("calls").or_absent(), texts("acts").or_absent()],
+    fields: &[
+        texts("categories"),
+        text("response"),
+        numbers("calls").or_absent(),
+        texts("acts").or_absent(),
+        numbers("denied").or_absent(),
+        texts("denied_acts").or_absent(),
+        numbers("again").or_absent(),
+        any("notes").redacted(MapOf(&Text)),
+    ],
     detail: |line| {
         let said = format!("[{}]  response={}", line.texts("categories").join(","), line.word("response"));
         if !line.is_ours {
             return said;
         }
-        let calls: Vec<String> = line.numbers("calls").iter().map(u64::to_string).collect();
-        let calls = if calls.is_empty() { String::new() } else { format!("calls={}", calls.join(",")) };
-        let acts = line.texts("acts").join(",");
-        let acts = if acts.is_empty() { String::new() } else { format!("acts={acts}") };
-        joined(&[&said, &calls, &acts])
+        let listed = |name: &str, what: String| if what.is_empty() { what } else { format!("{name}={what}") };
+        let numbers = |name: &str| {
+            let numbers: Vec<String> = line.numbers(name).iter().map(u64::to_string).collect();
+            listed(name, numbers.join(","))
+        };
+        let texts = |name: &str| listed(name, line.texts(name).join(","));
+        joined(&[
+            &said,
+            &numbers("calls"),
+            &texts("acts"),
+            &numbers("denied"),
+            &texts("denied_acts"),
+            &numbers("again"),
+        ])
     },
 };
 
@@ -410,11 +441,16 @@ static GRANT_FIELDS: &[Field] = &[
     any("tool"),
     any("command").content(),
     any("path").content(),
+    any("act").redacted(Object(ACT_FIELDS)),
     any("scope"),
     any("until"),
     any("uses"),
     any("granted_at"),
 ];
+
+/// Fields of the bounds of an act.
+static ACT_FIELDS: &[Field] =
+    &[any("program").content(), any("places").content(), any("host").content(), any("command").content()];
 
 /// Fields of the bounds of a permission.
 static BOUND_FIELDS: &[Field] = &[any("tool"), any("command").content(), any("path").content(), any("uses")];

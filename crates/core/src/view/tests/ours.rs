@@ -113,7 +113,7 @@ fn end(slot: &str, call_id: &str, code: Option<&str>) -> Body {
 
 fn ask(slot: &str, kind: QuestionKind, text: &str) -> Body {
     let options = vec![Offer::new(Choice::Once, "y", "runs it"), Offer::new(Choice::Deny, "n", "tells the agent no")];
-    let question = Question { kind, text: text.into(), options, default: Choice::Deny, deadline_ms: None };
+    let question = Question { kind, text: text.into(), options, default: Choice::Deny, deadline_ms: None, acts: 0 };
     Body::Ask(AskEvent::Question { slot: slot.parse().expect("a slot"), question })
 }
 
@@ -220,6 +220,10 @@ fn ending() -> Vec<Body> {
             response: OperatorWord::ForRun,
             calls: vec![2],
             acts: vec!["git_push".into()],
+            denied: Vec::new(),
+            denied_acts: Vec::new(),
+            again: Vec::new(),
+            notes: Default::default(),
         }),
         Body::Part(PartEvent::PhaseExit {
             phase: PhaseName::Destructive,

@@ -591,7 +591,7 @@ impl<P: Procedure> Simulation<'_, P> {
             Command::Ask(question) => {
                 let typed = self.answer(key, question).expect("it was picked because there is an answer");
                 let reply =
-                    reply::read(question.kind, &typed).unwrap_or(reply::Reply { choice: Choice::Deny, text: None });
+                    reply::read_to(question, &typed).unwrap_or(reply::Reply { choice: Choice::Deny, text: None });
                 // The id names the question, as a real inbox's would: a lost one shows as a second use.
                 Body::Ask(AskEvent::Answer {
                     slot,

@@ -24,6 +24,7 @@ pub(super) fn grant(grant_id: &str) -> Grant {
         tool: None,
         command: None,
         path: None,
+        act: None,
         lasts: Lasts::Persistent,
         until: None,
         uses: None,
