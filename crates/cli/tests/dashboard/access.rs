@@ -46,6 +46,8 @@ fn every_page_can_be_used_by_everybody() {
         browser.scheme(scheme);
         for (name, path) in PAGES {
             browser.goto(&served.page(path));
+            // On a machine that is busy a page is there before its style.
+            browser.until("[...document.styleSheets].some(sheet => sheet.cssRules.length > 0)");
             let found = browser.run(include_str!("checks.js"));
             let found = found.as_array().unwrap_or_else(|| panic!("{name}: {found}"));
             faults.extend(found.iter().map(|fault| format!("{name}, {view}: {fault}")));

@@ -45,11 +45,11 @@ fn a_run_is_followed_answered_steered_and_stopped() {
     browser.until("document.querySelector('#status .state.running')");
 
     // Answered in the page, the run goes on, and the page follows.
-    answer(&browser, "accept_gated");
+    answer(&browser, "accept");
     browser.until("document.querySelector('#moments').innerText.includes('Step 1 is done.')");
     browser.until("document.querySelector('#questions input[value=\"continue\"]')");
     let recorded = &events(&home, RUN, "answer")[0];
-    assert_eq!((&recorded["whence"], &recorded["choice"]), (&json!("dashboard"), &json!("accept_gated")));
+    assert_eq!((&recorded["whence"], &recorded["choice"]), (&json!("dashboard"), &json!("accept")));
 
     let asked = browser.run("return document.querySelector('#questions .question').id");
     browser.type_into("#steer", "mind the gap");
@@ -128,7 +128,7 @@ fn many_questions_are_answered_together_once_all_acts_were_seen() {
     browser.goto(&served.page("inbox"));
     browser.click("a[href*='kind=destructive&category=filesystem_delete']");
     let text = browser.text();
-    assert_eq!(text.matches("{\"cmd\":\"rm -r build").count(), 2, "{text}");
+    assert_eq!(text.matches("wants to run\n  rm -r build #").count(), 2, "{text}");
     browser.picture(&pictures().join("batch.png"));
     // What is asked after the page was shown is not answered by it.
     let later = deleting(&home, "2026-02-09-LATER");

@@ -122,7 +122,7 @@ pub fn at_the_question(home: &TestHome) -> Terminal {
     terminal.expect("Phase 1: execute");
     terminal.expect("Phase 3: destructive");
     terminal.expect("? The agent announces something that nothing authorizes (filesystem_delete):");
-    for option in ["y  yes, this once", "Y  yes, and whatever needs the same", "n  no; the agent is told"] {
+    for option in ["y         yes, this once", "category  yes, and for the rest of the run everything", "n         no; the agent is told"] {
         terminal.expect(option);
     }
     terminal.expect("> ");
@@ -203,7 +203,7 @@ fn a_question_that_was_open_at_a_kill_is_asked_again() {
     let mut again = Terminal::start(&home, &["resume", FIRST], &[]);
     again.expect("resuming 2026-01-15-FIRST");
     again.expect("? The agent announces something that nothing authorizes (filesystem_delete):");
-    again.expect("y  yes, this once");
+    again.expect("y         yes, this once");
     again.expect("> ");
     again.type_text("n\n");
     let (code, seen) = again.finish();
