@@ -34,7 +34,6 @@ pub fn adapters() -> Vec<Adapter> {
             id: crate::scripted::ADAPTER_ID,
             name: "Scripted agent",
             about: "plays the turns of a script file; no model, no key, no cost",
-            // Without a script file it plays the built-in script, so nothing can be missing.
             key_variables: &[],
             base_url_variable: None,
             base_url: None,

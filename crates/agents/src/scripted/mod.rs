@@ -6,7 +6,6 @@
 //!
 //! Begin with [`ScriptedAgent`]; the file format is in `docs/scripted-agent.md` and read by `read.rs`.
 
-mod builtin;
 mod node;
 mod read;
 mod script;
@@ -35,13 +34,6 @@ impl ScriptedAgent {
     #[must_use]
     pub fn new(script: Script) -> Self {
         Self { script }
-    }
-
-    /// Returns an agent that says that no model is talking, does nothing, and reports that nothing was done: what runs
-    /// when no script is given.
-    #[must_use]
-    pub fn builtin() -> Self {
-        Self { script: builtin::script() }
     }
 
     async fn play(

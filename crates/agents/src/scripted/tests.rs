@@ -266,24 +266,6 @@ async fn cancelling_between_two_pieces_ends_the_turn() {
     assert_eq!((reply.unwrap_err().kind, *shown.lock().unwrap()), (FailureKind::Cancelled, 1));
 }
 
-#[tokio::test]
-async fn the_builtin_script_confirms_does_nothing_and_reports_that() {
-    let agent = ScriptedAgent::builtin();
-    assert_eq!((agent.id(), agent.model()), ("scripted", "builtin"));
-    let replies = converse(&agent, &vec![said("go on"); 4]).await;
-    assert!(replies[0].starts_with("## Confirmation Summary\n"));
-    for section in ["Objective", "Deliverables", "Constraints", "Tools required", "Unknowns"] {
-        assert!(replies[0].contains(&format!("\n**{section}**: ")), "{section}");
-    }
-    assert!(replies[0].contains("Per-step or auto-pilot?"));
-    assert!(replies[0].contains("No model is connected"));
-    for report in &replies[1..] {
-        assert!(report.starts_with("## Phase 4\n") && report.contains("Nothing was done"));
-    }
-    let (reply, _) = answer(&agent, &request(Vec::new())).await;
-    assert!(reply.unwrap().calls.is_empty());
-}
-
 #[test]
 fn the_peers_scripts_are_accepted() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/openwar/scenarios/scenarios.jsonl");

@@ -198,34 +198,3 @@ fn each_turn_is_read_as_it_is_meant() {
     let denied = play("The operator denied what you announced.", true).texts;
     assert_eq!(fired(&denied[7]), [Detector::Completion]);
 }
-
-#[test]
-fn the_builtin_script_is_read_as_a_confirmation_and_a_completion() {
-    let agent = ScriptedAgent::builtin();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let mut messages = Vec::new();
-    let mut read = Vec::new();
-    for turn in 1..=3 {
-        let request = TurnRequest {
-            part: "session".to_owned(),
-            turns_before: 0,
-            turn,
-            attempt: 1,
-            turns_left_out: 0,
-            system: String::new(),
-            messages: messages.iter().cloned().map(Arc::new).collect(),
-            tools: Arc::from([]),
-            may_call: true,
-            output_max: None,
-        };
-        let text = runtime.block_on(agent.turn(&request, &|_| {}, CancellationToken::new())).unwrap().text;
-        read.push(fired(&text));
-        messages.push(OutgoingMessage {
-            role: OutgoingRole::Assistant,
-            text: text.into(),
-            calls: Vec::new(),
-            provider_data: None,
-        });
-    }
-    assert_eq!(read, [vec![Detector::Confirmation], vec![Detector::Completion], vec![Detector::Completion]]);
-}

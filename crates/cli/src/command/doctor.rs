@@ -106,8 +106,10 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
     let settings = settings::resolve(&home, &typed, brief.as_ref().map(|(brief, folder)| (brief, folder.as_path())))?;
     let surroundings = settings::surroundings()?;
     let (key_file, supplies) = key_file(&home, &settings, &surroundings);
-    let equipment =
-        adapter_named(&settings.adapter.value).map(|adapter| supplies.equip(adapter, settings.model.clone(), None));
+    let chosen = settings.adapter.as_ref();
+    let equipment = chosen
+        .and_then(|adapter| adapter_named(&adapter.value))
+        .map(|adapter| supplies.equip(adapter, settings.model.clone(), None));
     let mut notices: Vec<String> = settings.notices.iter().map(ToString::to_string).collect();
     notices.extend(supplies.strangers());
     let (sandbox_check, home_readable, cache) = sandboxed(&settings, &surroundings)?;
@@ -118,7 +120,7 @@ pub fn run(args: &DoctorArgs, place: &Place) -> anyhow::Result<Ending> {
             writable(home.root()),
             writable_workdir(&settings.workdir.value),
             key_file,
-            adapter(&settings.adapter.value, equipment.as_ref()),
+            adapter(chosen.map(|adapter| adapter.value.as_str()), equipment.as_ref()),
             program("git"),
             program("bash"),
             sandbox_check,
@@ -151,7 +153,10 @@ fn of_file(home: &Home, workdir: Option<&Path>, path: &Path) -> anyhow::Result<B
 /// Every setting, with where it came from.
 fn rows(settings: &RunSettings, equipment: Option<&Equipment>) -> Vec<SettingRow> {
     let mut rows = vec![
-        setting(option_table::ADAPTER.name, &settings.adapter.value, &settings.adapter.from),
+        match &settings.adapter {
+            Some(adapter) => setting(option_table::ADAPTER.name, &adapter.value, &adapter.from),
+            None => setting(option_table::ADAPTER.name, "none", "the default"),
+        },
         setting(option_table::WORKDIR.name, &settings.workdir.value.display().to_string(), &settings.workdir.from),
         setting(option_table::MAX_STEPS.name, &settings.max_steps.value.to_string(), &settings.max_steps.from),
         setting(option_table::NO_SHELL.name, &settings.no_shell.value.to_string(), &settings.no_shell.from),
@@ -357,8 +362,12 @@ fn key_file(home: &Home, settings: &RunSettings, surroundings: &Surroundings) ->
     (DoctorCheck { what: "key file", ok, detail }, supplies)
 }
 
-/// Checks that the adapter that a run here would use could take a turn.
-fn adapter(named: &str, equipment: Option<&Equipment>) -> DoctorCheck {
+/// Checks that the adapter that a run here would use could take a turn. None is no fault: each run may name its own.
+fn adapter(named: Option<&str>, equipment: Option<&Equipment>) -> DoctorCheck {
+    let Some(named) = named else {
+        let detail = "none is chosen: a run needs `--adapter` or `--script`, or an `adapter` in its brief".to_owned();
+        return DoctorCheck { what: "adapter", ok: true, detail };
+    };
     let (ok, detail) = match equipment {
         None => (false, format!("there is no `{named}` in this version")),
         Some(equipment) => match (equipment.lack(), &equipment.key) {

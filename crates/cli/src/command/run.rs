@@ -39,7 +39,8 @@ pub struct RunArgs {
     /// How many steps the agent may take before you are asked [default: 30]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_steps: Option<u32>,
-    /// Who takes the turns [default: the brief's, else `scripted`]
+    /// Who takes the turns: one of those that `adjutant adapters` lists [default: the brief's, else the configured one,
+    /// else `scripted` if there is a script]
     #[arg(long, value_name = "ID")]
     adapter: Option<String>,
     /// The adapter's model

@@ -149,15 +149,14 @@ fn a_key_that_is_not_valid_fails_the_run_and_names_its_variable() {
 }
 
 #[test]
-fn without_a_key_nothing_begins_and_three_ways_are_said() {
+fn without_a_key_nothing_begins_and_the_ways_to_start_are_said() {
     for variables in [&[][..], &[("ANTHROPIC_API_KEY", " \n")]] {
         let home = TestHome::new();
         run(&home, variables)
             .expect_code(2)
             .expect_text("`ANTHROPIC_API_KEY` is not set")
             .expect_text("set ANTHROPIC_API_KEY")
-            .expect_text("--adapter scripted --script FILE")
-            .expect_text("with --adapter scripted\n");
+            .expect_text("with --adapter scripted --script FILE\n");
         assert!(home.journal(RUN).is_empty());
     }
 }
@@ -187,5 +186,5 @@ fn doctor_says_whether_the_adapter_has_its_key_and_never_which() {
     let (_, said) = doctor(&[("ANTHROPIC_API_KEY", KEY)]);
     assert!(said.contains("ok   adapter: `anthropic` has its key from ANTHROPIC_API_KEY"), "{said}");
     assert!(!said.contains(KEY), "{said}");
-    home.run(&["doctor"]).expect_text("ok   adapter: `scripted` needs no key");
+    home.run(&["doctor"]).expect_text("ok   adapter: none is chosen: a run needs `--adapter` or `--script`");
 }

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::home::{RUN, SUMMARY, TestHome};
+use crate::home::{RUN, SUMMARY, TestHome, brief};
 
 const AUTHORIZED: &str = "mode: auto\nauthorized_costs:\n  - shell_exec";
 const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unresolved: nothing.\n";
@@ -57,12 +57,17 @@ fn what_is_typed_wrong_is_told_with_a_way_out() {
     let home = TestHome::new();
     home.scripted(AUTHORIZED, &json!([SUMMARY, {"repeat": 2, "text": REPORT}]));
     home.write("bad.md", "---\nproject: Not A Slug\nauthorised_costs: [x]\n---\n# Deliverables\n");
+    home.write("plain.md", brief("").replace("adapter: scripted\nscript: script.json\n", ""));
     home.write("answers.txt", "- {kind: nonsense, answer: y}\n");
     home.write("answers.map", "confirmation: go\n");
     home.write("answers.open", "- \"go\n");
     for (args, code, said) in [
         (&["run", "../missing.md"][..], 2, "hint: `adjutant new`"),
         (&["run", "../bad.md"], 2, "project"),
+        (&["run", "../plain.md"], 2, "nothing says who takes the turns"),
+        (&["run", "../plain.md"], 2, "`--script FILE` plays a script"),
+        (&["run", "../plain.md", "--adapter", "scripted"], 2, "the adapter `scripted` needs a script to play"),
+        (&["plan", "../plain.md"], 2, "nothing says who takes the turns"),
         (&["validate", "../missing.md"], 2, "missing.md"),
         (&["run", "../brief.md", "--adapter", "nobody"], 2, "hint: the adapters are: "),
         (&["run", "../brief.md", "--mode", "fast"], 2, "a mode is `gated` or `auto`"),

@@ -105,13 +105,12 @@ fn a_key_that_is_not_valid_fails_the_run_and_names_its_variable() {
 }
 
 #[test]
-fn without_a_key_nothing_begins_and_three_ways_are_said() {
+fn without_a_key_nothing_begins_and_the_ways_to_start_are_said() {
     let home = TestHome::new();
     run(&home, &["go"], &[])
         .expect_code(2)
         .expect_text("`GEMINI_API_KEY` or `GOOGLE_API_KEY` is not set")
         .expect_text("set GEMINI_API_KEY")
-        .expect_text("--adapter scripted --script FILE")
-        .expect_text("with --adapter scripted\n");
+        .expect_text("with --adapter scripted --script FILE\n");
     assert!(home.journal(RUN).is_empty());
 }

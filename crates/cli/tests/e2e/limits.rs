@@ -212,5 +212,7 @@ fn a_script_that_is_not_there_takes_over_from_nobody() {
     home.write("brief.md", "---\nproject: e2e\n---\n\n# Objective\n\nA.\n\n# Deliverables\n\nB.\n");
     let args =
         ["run", "../brief.md", "--adapter", "openai-compat", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"];
-    home.run(&[&args[..], &["--fallback", "scripted"]].concat()).expect_code(2).expect_text("without a script");
+    home.run(&[&args[..], &["--fallback", "scripted"]].concat())
+        .expect_code(2)
+        .expect_text("`scripted` needs a script");
 }

@@ -152,7 +152,7 @@ fn a_key_that_is_not_valid_fails_the_run_and_names_its_variable() {
 }
 
 #[test]
-fn without_a_key_nothing_begins_and_three_ways_are_said() {
+fn without_a_key_nothing_begins_and_the_ways_to_start_are_said() {
     for adapter in ADAPTERS {
         let home = TestHome::new();
         run(&home, adapter.id, &MODEL, &[(adapter.base_url, "https://models.example.com/v1")])

@@ -113,10 +113,13 @@ fn what_can_not_be_played_or_recorded_is_said_before_anything_begins() {
     home.run(&PLAY).expect_code(2).expect_text("can't read the recording").expect_text("with --script");
     home.write("run.jsonl", "turns: []\n");
     home.run(&PLAY).expect_code(2).expect_text("this is no recording").expect_text("--adapter scripted");
-    home.run(&["run", "../brief.md", "--adapter", "scripted", "--record", "../run.jsonl"])
-        .expect_code(2)
-        .expect_text("there is already a file")
-        .expect_text("--record");
+    home.write("script.json", "[]");
+    home.run(&[
+        "run", "../brief.md", "--adapter", "scripted", "--script", "../script.json", "--record", "../run.jsonl",
+    ])
+    .expect_code(2)
+    .expect_text("there is already a file")
+    .expect_text("--record");
     assert_eq!(home.read("run.jsonl"), "turns: []\n");
     assert!(home.journal(RUN).is_empty());
 }

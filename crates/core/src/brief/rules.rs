@@ -1,7 +1,7 @@
 //! The rules that make a brief invalid: OpenWar's, in the order in which it reports them.
 //!
-//! Two rules are ours, because a run would otherwise begin with something else than was meant: a top-level
-//! `adapter` must exist, and `max_steps` must not be 0.
+//! Three rules are ours, because a run would otherwise begin with something else than was meant: a top-level
+//! `adapter` must exist, `max_steps` must not be 0, and the words of our template must be replaced.
 
 use std::collections::HashSet;
 
@@ -10,6 +10,7 @@ use super::node::{Map, find};
 use super::problem::{At, Problem, Problems};
 use super::role_fields::{place, role_places};
 use super::sections::{Headings, KnownSection, Sections};
+use super::template::TO_FILL_IN;
 use super::values::{ADAPTERS, RoleAdapter, day, has_date_shape, has_id_shape};
 use super::whitespace::trim;
 use crate::gate::RoleLimit;
@@ -40,6 +41,7 @@ pub(super) fn check(
     brief_id(front, map, problems);
     deadline(front, map, problems);
     required_sections(sections, headings, problems);
+    filled_in(sections, headings, problems);
     run_adapter(front, map, problems);
     roles(front, map, custom, problems);
     role_adapters(front, map, custom, problems);
@@ -131,6 +133,26 @@ fn required_sections(sections: &Sections, headings: &Headings, problems: &mut Pr
             None => format!("add a line `# {name}` with its text below"),
         };
         problems.push(problem.fix(fix), heading);
+    }
+}
+
+const REPLACE: &str = "write your own in its place";
+const REPLACE_OR_REMOVE: &str = "write your own in its place, or remove the section";
+
+/// Checks that no section still has the words of the template: they would be sent to an agent as what is wanted.
+fn filled_in(sections: &Sections, headings: &Headings, problems: &mut Problems<'_>) {
+    for (known, words) in TO_FILL_IN {
+        let (name, text, fix) = match known {
+            KnownSection::Objective => ("Objective", &sections.objective, REPLACE),
+            KnownSection::Deliverables => ("Deliverables", &sections.deliverables, REPLACE),
+            KnownSection::Constraints => ("Constraints", &sections.constraints, REPLACE),
+            KnownSection::ToolsRequired => ("Tools required", &sections.tools_required, REPLACE_OR_REMOVE),
+            KnownSection::Notes => ("Notes", &sections.notes, REPLACE_OR_REMOVE),
+        };
+        if text.contains(words) {
+            let untouched = Problem::error(name, format!("the section `{name}` is still the template's"));
+            problems.push(untouched.found(words).fix(fix.to_owned()), headings.get(&known).copied());
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use jiff::civil::Date;
 use thiserror::Error;
 
+use super::sections::KnownSection;
 use super::values::{ADAPTERS, is_id_suffix};
 use crate::detect::{Detector, Sensitivity};
 use crate::gate::authorization::PATTERNS;
@@ -10,13 +11,24 @@ use crate::words::category::STATIC;
 use crate::words::id::{BRIEF_ID_CHARS_MAX, BriefId, Slug};
 use crate::words::role::Role;
 
-/// The text of a new brief for `project`: valid as it is, with every field explained.
+/// The words that stand in each section of the template until they are replaced. A brief that still has them is invalid.
+pub(super) const TO_FILL_IN: [(KnownSection, &str); 5] = [
+    (KnownSection::Objective, "<what is to be reached, and why>"),
+    (KnownSection::Deliverables, "<what exists afterwards that can be looked at>"),
+    (KnownSection::Constraints, "<what must not change>"),
+    (KnownSection::ToolsRequired, "<what is needed to do it>"),
+    (KnownSection::Notes, "<what else is worth knowing, and what is not known>"),
+];
+
+/// The text of a new brief for `project`, with every field explained. It is valid once the words of its sections are
+/// replaced.
 #[must_use]
 pub fn template(project: &Slug, today: Date) -> String {
     let suffix: String = project.as_str().chars().filter(|c| *c != '-').take(SUFFIX_CHARS_MAX).collect();
     // A slug begins with a letter or digit, so a suffix is never empty.
     let width = names().map(|(name, _)| name.len()).max().unwrap_or_default();
     let categories: Vec<String> = names().map(|(name, meaning)| format!("#   {name:width$}  {meaning}")).collect();
+    let [objective, deliverables, constraints, tools, notes] = TO_FILL_IN.map(|(_, words)| words);
     format!(
         r#"---
 # The project: lower-case letters, digits and hyphens.
@@ -28,12 +40,13 @@ mode: gated
 # What this brief is about, as paths or as a map of files, folders, hosts and services: what lies outside is
 # asked for, or refused if the scope is locked.
 # scope: [src, docs/*.md]
-# Whether the agent is held to what this brief is about.
-scope_locked: true
+# Refuse what lies outside of it, instead of asking; with it no approval holds for the rest of the run.
+# scope_locked: true
 
-# What the agent may do without asking; whatever is not listed is asked for when it comes up.
+# What the agent may do without asking; whatever is not listed is asked for when it comes up. It may always read.
 {categories}
-authorized_costs: []
+# For edits and tests, take the `#` off the next line.
+# authorized_costs: [filesystem_write, shell_exec]
 
 # The last day on which this is in time (UTC).
 # deadline: {today}
@@ -41,7 +54,8 @@ authorized_costs: []
 # workdir: .
 
 # Who does it: {adapters}
-# adapter: scripted
+# adapter: anthropic
+# The script of `scripted`, which needs no model.
 # script: demo.script
 # Who takes the turns if the adapter can't, in this order.
 # fallback: [gemini, "openai:gpt-4.1"]
@@ -87,23 +101,23 @@ authorized_costs: []
 
 # Objective
 
-What is to be reached, and why.
+{objective}
 
 # Deliverables
 
-- What exists afterwards that can be looked at.
+- {deliverables}
 
 # Constraints
 
-- What must not change.
+- {constraints}
 
 # Tools required
 
-- What is needed to do it.
+- {tools}
 
 # Notes
 
-What else is worth knowing, and what is not known.
+{notes}
 "#,
         categories = categories.join("\n"),
         adapters = ADAPTERS.join(", "),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::template::TO_FILL_IN;
 use super::*;
 use crate::detect::{Detector, Sensitivity};
 use crate::gate::custom_role::{CustomRole, CustomRoles};
@@ -712,19 +713,48 @@ fn a_brief_is_shown_the_same_way_every_time() {
     ");
 }
 
+/// The template with something of one's own in each section.
+fn filled_in(project: &str) -> String {
+    let text = template(&project.parse().unwrap(), jiff::civil::date(2024, 5, 6));
+    TO_FILL_IN.into_iter().fold(text, |text, (_, words)| text.replace(words, "pears"))
+}
+
 #[test]
-fn the_template_is_a_valid_brief() {
+fn the_template_is_a_valid_brief_once_it_is_filled_in() {
     for project in ["orchard", "a-b-c", &"x-".repeat(32)] {
-        let text = template(&project.parse().unwrap(), jiff::civil::date(2024, 5, 6));
-        let reading = read(&text);
+        let reading = read(&filled_in(project));
         assert_eq!(short(&reading), Vec::<String>::new(), "{project}");
-        assert_eq!(reading.brief.unwrap().project.as_str(), project);
+        let brief = reading.brief.unwrap();
+        assert_eq!(brief.project.as_str(), project);
+        assert!(!brief.scope_locked && brief.authorized_costs.is_empty(), "nothing holds that nobody chose");
     }
 }
 
 #[test]
-fn everything_the_template_proposes_is_readable() {
+fn an_untouched_template_is_invalid_and_each_section_to_fill_in_is_named() {
     let text = template(&"orchard".parse().unwrap(), jiff::civil::date(2024, 5, 6));
+    let reading = read(&text);
+    assert!(!reading.is_valid());
+    let fields: Vec<&str> = reading.problems.iter().map(|problem| problem.field.as_str()).collect();
+    assert_eq!(fields, ["Objective", "Deliverables", "Constraints", "Tools required", "Notes"]);
+    // One that is left over is enough.
+    let (_, objective) = TO_FILL_IN[0];
+    let reading = read(&filled_in("orchard").replacen("pears", objective, 1));
+    assert_eq!(reading.problems.len(), 1);
+    assert_eq!(reading.problems[0].found.as_deref(), Some(objective));
+}
+
+#[test]
+fn one_line_of_the_template_allows_edits_and_tests() {
+    let text = filled_in("orchard").replace("# authorized_costs:", "authorized_costs:");
+    let authorized: Vec<String> =
+        read(&text).brief.unwrap().authorized_costs.iter().map(|category| category.as_str().to_owned()).collect();
+    assert_eq!(authorized, ["filesystem_write", "shell_exec"]);
+}
+
+#[test]
+fn everything_the_template_proposes_is_readable() {
+    let text = filled_in("orchard");
     let proposal = |line: &str| {
         let begins = |word: &str| word.ends_with(':') && !word.contains(' ');
         line.split_whitespace().nth(1).is_some_and(|word| begins(word) || word == "-")

@@ -51,9 +51,12 @@ pub enum AgentError {
     /// Its API can't be used.
     #[error("{0}")]
     Unusable(Unusable),
-    /// It would end with success although the agent it stands in for failed.
-    #[error("`scripted` can't take over from another agent without a script")]
-    ScriptlessFallback,
+    /// Nothing names an adapter or a script.
+    #[error("nothing says who takes the turns: no adapter is chosen, and no script")]
+    NotChosen,
+    /// No script is named.
+    #[error("the adapter `scripted` needs a script to play")]
+    NoScript,
     /// We have a bug.
     #[error("the adapter `{0}` is listed and can't be used: a fault of this program")]
     NotMade(&'static str),
@@ -79,8 +82,14 @@ impl AgentError {
             Self::Lacks(lack) => Some(lack.hint.clone()),
             Self::Proxy(_) => Some("mend or unset the variable".to_owned()),
             Self::Unusable(unusable) => Some(unusable.hint().to_owned()),
-            Self::ScriptlessFallback => {
-                Some("name a script with --script, or take it off the fallback list".to_owned())
+            Self::NotChosen => Some(
+                "`--adapter anthropic` has a model take them (`adjutant adapters` lists all, with what each needs); \
+                 `--script FILE` plays a script, without a model; `adapter` in the brief, or in `config.toml` of the \
+                 home for all runs, chooses one for good"
+                    .to_owned(),
+            ),
+            Self::NoScript => {
+                Some("name one with --script, or choose another adapter: `adjutant adapters` lists them".to_owned())
             }
             Self::NotMade(_) => None,
         }
@@ -172,13 +181,11 @@ pub(super) fn agent(
 ) -> Result<(Arc<dyn Agent>, Vec<String>), AgentError> {
     let adapter = known_adapter(&named.adapter)?;
     match adapter.id {
-        scripted::ADAPTER_ID => Ok(match script {
-            None => (Arc::new(ScriptedAgent::builtin()), Vec::new()),
-            Some(path) => {
-                let script = Script::read(Path::new(path)).map_err(AgentError::Script)?;
-                (Arc::new(ScriptedAgent::new(script)), Vec::new())
-            }
-        }),
+        scripted::ADAPTER_ID => {
+            let path = script.ok_or(AgentError::NoScript)?;
+            let script = Script::read(Path::new(path)).map_err(AgentError::Script)?;
+            Ok((Arc::new(ScriptedAgent::new(script)), Vec::new()))
+        }
         recorded::ADAPTER_ID => {
             let path = script.ok_or(AgentError::NoRecording)?;
             let player = RecordedAgent::read(Path::new(path), environment.secrets(&supplies.keys));

@@ -79,7 +79,7 @@ pub enum RunExtent {
 /// [`Unready`] if anything is missing: there is no journal then.
 pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, Unready> {
     let BeginRun { home, surroundings, brief, brief_id, settings, .. } = run;
-    let mut options = settings.options();
+    let mut options = settings.options()?;
     options.unattended = !run.is_attended;
     if run.extent == RunExtent::PlanOnly {
         options.work = plan_only(options.work);

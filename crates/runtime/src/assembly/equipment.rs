@@ -335,8 +335,8 @@ impl Equipment {
                 what: format!("{} is not set", names.join(" or ")),
                 sentence: format!("`{id}` needs a key, and `{}` is not set", names.join("` or `")),
                 hint: format!(
-                    "three ways to start: set {} or put the key into {}; play turns from a file with --adapter \
-                     scripted --script FILE; or see a run without any model with --adapter scripted",
+                    "set {} or put the key into {}; or play turns from a file, without any model, with --adapter \
+                     scripted --script FILE",
                     names.first().copied().unwrap_or_default(),
                     self.key_file
                 ),

@@ -12,22 +12,25 @@ use adjutant_core::words::effort::Effort;
 use adjutant_core::words::role::{Role, RoleName};
 use adjutant_store::config::AdapterConfig;
 
-use super::agents::adapter_named;
+use super::agents::{AgentError, adapter_named};
 use super::equipment::{known_model, output_tokens_max, prices};
 use super::settings::{LearnedSetting, RunSettings};
 use super::sourced::{Sourced, configured, first};
 
 impl RunSettings {
     /// Makes the options that are put on record, so that a resume has the same.
-    #[must_use]
-    pub fn options(&self) -> RunOptions {
+    ///
+    /// # Errors
+    ///
+    /// [`AgentError::NotChosen`] if nothing says who takes the turns.
+    pub fn options(&self) -> Result<RunOptions, AgentError> {
         let path = |path: &Path| path.display().to_string();
         let value = |set: &Option<Sourced<u64>>| set.as_ref().map(|set| set.value);
         let model = self.model.as_ref().map(|model| model.value.clone());
         let base_url = self.base_url.as_ref().map(|url| url.value.clone());
-        let own = self.agent_options(&self.adapter.value, model, base_url);
+        let own = self.own_agent(model, base_url)?;
         let is_crew = !self.crew.roles.is_empty();
-        RunOptions {
+        Ok(RunOptions {
             mode: self.mode.as_ref().map(|mode| mode.value),
             workdir: path(&self.workdir.value),
             home: self.home.clone(),
@@ -70,7 +73,20 @@ impl RunSettings {
                 LearnedSetting::NotAsked | LearnedSetting::Missing(_) => None,
             },
             detectors: self.detectors.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect(),
+        })
+    }
+
+    /// Returns the run's own agent: of the adapter that was chosen, else the planner's. A crew that names an adapter for
+    /// each role needs no other to restate its brief.
+    fn own_agent(&self, model: Option<String>, base_url: Option<String>) -> Result<AgentOptions, AgentError> {
+        if let Some(adapter) = &self.adapter {
+            return Ok(self.agent_options(&adapter.value, model, base_url));
         }
+        let plans =
+            |role: &RoleName| Member::of(role, &self.crew.custom).is_some_and(|member| member.base == Role::Planner);
+        let planner = self.crew.adapters.iter().find(|(role, _)| plans(role));
+        let (_, (adapter, planners)) = planner.ok_or(AgentError::NotChosen)?;
+        Ok(self.agent_options(adapter, model.or_else(|| planners.clone()), base_url))
     }
 
     /// Returns the work of the run; `own` plays the roles that have no agent of their own.

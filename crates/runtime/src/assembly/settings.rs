@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use adjutant_agents::scripted;
 use adjutant_core::brief::Brief;
 use adjutant_core::gate::shell::ProgramEntry;
 use adjutant_core::gate::{AfterUntrusted, GuardHook};
@@ -30,9 +31,6 @@ use super::option_table;
 use super::sourced::{Sourced, configured, first, set};
 use super::surroundings::{Environment, Surroundings};
 use super::unready::with_cause;
-
-/// The default adapter: it needs no model and no key.
-pub const ADAPTER_DEFAULT: &str = "scripted";
 
 /// Settings that were given for one run alone, such as flags: they come before everything else. Where nothing was said
 /// of one, it is absent.
@@ -162,8 +160,8 @@ pub struct RunSettings {
     pub no_shell: Sourced<bool>,
     /// The steps that a session may take before a person is asked.
     pub max_steps: Sourced<u32>,
-    /// The adapter that takes the turns.
-    pub adapter: Sourced<String>,
+    /// The adapter that takes the turns; `None` if nothing names one, nor a script.
+    pub adapter: Option<Sourced<String>>,
     /// The adapter's model.
     pub model: Option<Sourced<String>>,
     /// The script of a scripted agent, or the recording that is played.
@@ -329,10 +327,10 @@ pub fn resolve(
         option_table::ADAPTER.of_variable(environment, text)?,
         set(of_brief.and_then(|brief| brief.adapter.clone()), "the brief"),
         configured(config.adapter.as_ref()),
-        Some((ADAPTER_DEFAULT.to_owned(), "the default".to_owned())),
-    ])
-    .expect("the last candidate is there");
-    let of_adapter = adapter_named(&adapter.value).and_then(|adapter| config.adapters.get(adapter.id));
+        script.as_ref().map(|script| (scripted::ADAPTER_ID.to_owned(), script.from.clone())),
+    ]);
+    let named = adapter.as_ref().and_then(|adapter| adapter_named(&adapter.value));
+    let of_adapter = named.and_then(|adapter| config.adapters.get(adapter.id));
     known_adapters(config, fallback.as_ref())?;
     Ok(RunSettings {
         answer_within_ms: typed.answer_within.map(|minutes| minutes.saturating_mul(60_000)),

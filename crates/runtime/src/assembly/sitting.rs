@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use adjutant_agents::Recording;
 use adjutant_agents::recorded::Existing;
-use adjutant_agents::scripted;
 use adjutant_core::brief::{self, Brief};
 use adjutant_core::gate::custom_role::CustomRoles;
 use adjutant_core::gate::grant_line::Kept;
@@ -130,11 +129,6 @@ impl Equipped {
         let supplies = Supplies::new(home, settings.adapters, surroundings)?;
         for stranger in supplies.strangers() {
             tell(Remark::Warning(stranger));
-        }
-        let falls_back_on_script = options.fallback.iter().any(|agent| agent.adapter == scripted::ADAPTER_ID);
-        if falls_back_on_script && options.script.is_none() {
-            // The built-in script does nothing and says so: a failure would end as a success.
-            return Err(AgentError::ScriptlessFallback.into());
         }
         let mut notes = BTreeSet::new();
         let agents = options.agents().into_iter().map(|named| {

@@ -21,6 +21,11 @@ use tempfile::TempDir;
 
 const BRIEF: &str = "---\nproject: orchard\nbrief_id: 2026-01-01-A\n---\n# Objective\nx\n# Deliverables\ny\n";
 
+/// An agent that says what it understood, then reports.
+const SCRIPT: &str = "- |\n  ## Confirmation Summary\n\n  **Objective**: x.\n  **Deliverables**: y.\n  \
+                      **Constraints**: none.\n  **Tools required**: none.\n  **Unknowns**: none.\n\
+                      - {repeat: forever, text: \"## Phase 4\\n\\nDone.\"}\n";
+
 struct World {
     folder: TempDir,
     /// The remarks that the operator heard.
@@ -33,6 +38,7 @@ impl World {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(folder.path().join("work")).expect("a folder");
+        std::fs::write(folder.path().join("script.yaml"), SCRIPT).expect("written");
         Self { folder, told: Mutex::default(), has_shown_end: Arc::default() }
     }
 
@@ -52,7 +58,8 @@ impl World {
         let (home, surroundings) = (self.home(), self.surroundings());
         // Without commands there is no sandbox to try, which takes the program itself.
         let workdir = Some(PathBuf::from("work"));
-        let overrides = Overrides { workdir, no_shell: true, mode: Some(Mode::Auto), ..overrides };
+        let script = overrides.script.clone().or_else(|| Some(PathBuf::from("script.yaml")));
+        let overrides = Overrides { workdir, no_shell: true, mode: Some(Mode::Auto), script, ..overrides };
         let brief = adjutant_core::brief::read(BRIEF).brief.expect("a valid brief");
         let settings = assembly::resolve(&home, &surroundings, &overrides, None)?;
         let run = BeginRun {
