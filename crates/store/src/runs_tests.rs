@@ -1,9 +1,11 @@
 use std::fs;
 
+use adjutant_core::inbox::mailbox::{Closing, First};
 use adjutant_core::trace::{
     AskEvent, Body, Entry, HostEvent, PartEvent, RunEvent, RunOptions, RunStart, TRACE_VERSION, Versions,
 };
-use adjutant_core::words::{Choice, Outcome, Part, PhaseName, Question, QuestionKind, Slot, What};
+use adjutant_core::view::list::Asks;
+use adjutant_core::words::{Choice, Key, Outcome, Part, PhaseName, Question, QuestionKind, Slot, What};
 use adjutant_ports::{Durability, Journal as _};
 
 use super::*;
@@ -81,14 +83,14 @@ fn a_run_is_summarised_by_where_it_stands() {
     let driven = run(&home, "c", 3, vec![]);
     let found: Vec<_> = summaries(&home)
         .into_iter()
-        .map(|run| (run.run_id.to_string(), run.phase, run.outcome, run.waiting, run.driver_alive, run.damaged))
+        .map(|run| (run.run_id.to_string(), run.phase, run.outcome, run.asks, run.driver_alive, run.damaged))
         .collect();
     assert_eq!(
         found,
         [
-            ("b".to_owned(), Some(PhaseName::Intake), Some(Outcome::Stopped), None, false, 0),
-            ("c".to_owned(), None, None, None, true, 0),
-            ("a".to_owned(), Some(PhaseName::Intake), None, Some(QuestionKind::Confirmation), false, 0),
+            ("b".to_owned(), Some(PhaseName::Intake), Some(Outcome::Stopped), Asks::Nothing, false, 0),
+            ("c".to_owned(), None, None, Asks::Nothing, true, 0),
+            ("a".to_owned(), Some(PhaseName::Intake), None, Asks::Waiting(QuestionKind::Confirmation), false, 0),
         ]
     );
     drop(driven);
@@ -106,7 +108,7 @@ fn only_the_ends_of_a_long_journal_are_read() {
     more.extend([Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None }), question()]);
     drop(run(&home, "long", 0, more));
     let found = &summaries(&home)[0];
-    assert_eq!((found.phase, found.waiting), (Some(PhaseName::Execute), Some(QuestionKind::Confirmation)));
+    assert_eq!((found.phase, found.asks), (Some(PhaseName::Execute), Asks::Waiting(QuestionKind::Confirmation)));
     assert_eq!((found.project.as_deref(), found.damaged), (Some("orchard"), 0));
 }
 
@@ -207,7 +209,7 @@ fn damaged_lines_are_counted() {
     );
     fs::write(&path, text).expect("written");
     let found = &summaries(&home)[0];
-    assert_eq!((found.damaged, found.waiting), (2, Some(QuestionKind::Confirmation)));
+    assert_eq!((found.damaged, found.asks), (2, Asks::Waiting(QuestionKind::Confirmation)));
     assert_eq!(found.updated_at, "2026-01-02T03:04:05.678Z".parse().expect("a time"));
 }
 
@@ -419,6 +421,14 @@ fn the_catalogue_has_what_the_list_has_after_every_change() {
     driven.append(end, at(20), Durability::Written).expect("appended");
     drop(driven);
     assert_eq!(check("its end")[0].state(), Some(RunState::Ended(Outcome::Stopped)));
+    // An answer changes no journal.
+    let asked: RunId = "b3".parse().expect("a name");
+    let key = Key { part: Part::root(), slot: Slot::first(What::Ask, 1) };
+    let first = First::Closed { key, kind: QuestionKind::Confirmation, why: Closing::Expired, at: at(21) };
+    assert_eq!(crate::Mailbox::of(&home, &asked).claim(&first).expect("written"), crate::mailbox::AnswerClaim::First);
+    let states = check("one answered");
+    let states: Vec<_> = states.iter().filter(|listed| listed.name() == "b3").map(Listed::state).collect();
+    assert_eq!(states, [Some(RunState::Answered)]);
     fs::write(home.sessions().join("peer.json"), r#"{"meta":{"phase":"done"}}"#).expect("written");
     fs::remove_file(home.journal(&"b7".parse().expect("a name"))).expect("removed");
     check("one changed, one gone");

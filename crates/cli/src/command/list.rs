@@ -1,9 +1,17 @@
 //! `adjutant list`: which runs there are.
 
-use adjutant_core::view::list;
-use adjutant_store::Owner;
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::num::NonZero;
+
+use adjutant_core::trace::read;
+use adjutant_core::view::cost::{self, Pricing};
+use adjutant_core::view::list::{self, ListRow, RunState};
+use adjutant_core::words::price::Prices;
 use adjutant_store::runs::{self, Listed};
+use adjutant_store::{Home, Owner};
 use anyhow::Context;
+use clap::builder::PossibleValuesParser;
 use jiff::Timestamp;
 
 use crate::exit::Ending;
@@ -11,9 +19,19 @@ use crate::settings::Place;
 
 /// List the runs and where they stand
 ///
-/// Newest first. What can't be read is listed as such and never hides the rest.
+/// Newest first, each with the first line of its brief's objective, its age and cost, and what it needs from you. On a
+/// terminal the lines fit it; piped, nothing is cut. What can't be read is listed as such and never hides the rest.
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
+    /// Only runs in this state; may be given several times
+    #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(RunState::WORDS))]
+    state: Vec<String>,
+    /// Only runs of this project
+    #[arg(long, value_name = "PROJECT")]
+    project: Option<String>,
+    /// Only so many, the newest
+    #[arg(long, value_name = "N")]
+    limit: Option<NonZero<usize>>,
     /// Print the rows as JSON
     #[arg(long)]
     json: bool,
@@ -22,12 +40,51 @@ pub struct ListArgs {
 /// Lists the runs.
 pub fn run(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
-    let listed = runs::list(&home, &Owner::current(), Timestamp::now()).context("can't read the folder of sessions")?;
-    let rows = list::of(listed.iter().map(Listed::row).collect());
+    let now = Timestamp::now();
+    let listed = runs::list(&home, &Owner::current(), now).context("can't read the folder of sessions")?;
+    let is_meant = |listed: &&Listed| {
+        let word = listed.state().map(RunState::word);
+        (args.state.is_empty() || args.state.iter().any(|state| word == Some(state)))
+            && args.project.as_deref().is_none_or(|project| listed.row().project.as_deref() == Some(project))
+    };
+    let limit = args.limit.map_or(usize::MAX, NonZero::get);
+    let meant: Vec<&Listed> = listed.iter().filter(is_meant).take(limit).collect();
+    let rows = list::of(with_costs(&home, &meant));
     if args.json {
         super::print_json(&rows)?;
+    } else if rows.is_empty() && !listed.is_empty() {
+        super::print("no such run\n")?;
     } else {
-        super::print(&list::text(&rows))?;
+        super::print(&list::text(&rows, terminal_width(), now))?;
     }
     Ok(Ending::Done)
+}
+
+/// The columns of the terminal at stdout; `None` if that is none, or one that doesn't tell.
+pub(super) fn terminal_width() -> Option<usize> {
+    let out = std::io::stdout();
+    let size = rustix::termios::tcgetwinsize(&out).ok().filter(|_| out.is_terminal())?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// The rows of runs, each with its cost: their journals are read side by side.
+fn with_costs(home: &Home, listed: &[&Listed]) -> Vec<ListRow> {
+    let prices = super::inspect::prices(home);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = listed.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let row = |listed: &&Listed| ListRow { cost: cost_of(home, listed, &prices), ..listed.row() };
+        let parts: Vec<_> =
+            (listed.chunks(each)).map(|part| scope.spawn(move || part.iter().map(row).collect::<Vec<_>>())).collect();
+        let joined = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.flatten().collect()
+    })
+}
+
+/// The cost of a run of ours; `None` if nothing of it was counted.
+fn cost_of(home: &Home, listed: &Listed, prices: &BTreeMap<String, Prices>) -> Option<String> {
+    let Listed::Run(run) = listed else { return None };
+    let lines = runs::turn_lines(&home.journal(&run.run_id)).ok()?;
+    let trace = read::read_lines(lines.iter().map(|(number, line)| (*number, line.as_str())));
+    Some(cost::of(&trace, Pricing::Configured(prices)).in_short()).filter(|cost| cost != "-")
 }

@@ -42,7 +42,7 @@ fn a_run_is_followed_answered_steered_and_stopped() {
     browser.until("document.querySelector('a.step')");
     browser.click("a.step");
     assert_eq!(browser.url(), served.page(&format!("runs/{RUN}")));
-    browser.until("document.querySelector('#status .state.running')");
+    browser.until("document.querySelector('#status .state.waits')");
 
     // Answered in the page, the run goes on, and the page follows.
     answer(&browser, "accept");
@@ -98,7 +98,7 @@ fn a_window_that_was_hidden_goes_on_where_it_was() {
     let served = Served::over(&home);
     browser.goto(&served.url);
     browser.goto(&served.page(&format!("runs/{RUN}")));
-    browser.until("document.querySelector('#status .state.running')");
+    browser.until("document.querySelector('#status .state.waits')");
     browser.click("#follow");
     browser.until("document.querySelector('#follow').getAttribute('aria-pressed') === 'false'");
     let before = places(&browser);

@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
+
+use regex::Regex;
 
 use crate::home::{ROOT, TestHome, copy, files};
 
@@ -187,6 +189,12 @@ fn without_clock(line: &str) -> String {
         if line.starts_with(label) {
             return format!("{label}[NOW]");
         }
+    }
+    // The age of a run in the list.
+    static AGE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^(2026-01-15-\S+ +)\d+ (s|min|h|d) +").expect("a pattern"));
+    if let Some(found) = AGE.captures(line) {
+        return format!("{}[AGE]  {}", &found[1], &line[found[0].len()..]);
     }
     line.to_owned()
 }

@@ -28,6 +28,7 @@ mod known_files;
 mod killed;
 mod learned;
 mod limits;
+mod list;
 mod link_attacks;
 mod loopback;
 mod memory;

@@ -310,8 +310,8 @@ fn what_is_asked_at_one_terminal_is_answered_at_another_and_the_run_goes_on() {
     let home = TestHome::with_examples();
     let mut terminal = at_the_question(&home);
     let mut other = Terminal::start(&home, &["inbox"], &[]);
+    other.expect("needs approval: delete files");
     other.expect("2026-01-15-FIRST");
-    other.expect("destructive");
     let (code, listed) = other.finish();
     assert_eq!(code, 0, "{listed}");
     // Half a line that was begun for this question must answer no later one.
@@ -334,7 +334,7 @@ fn a_watcher_is_told_of_a_question_when_it_comes_and_ends_with_ctrl_c() {
     let home = TestHome::with_examples();
     let mut watching = Terminal::start(&home, &["inbox", "watch"], &[]);
     let terminal = at_the_question(&home);
-    watching.expect("destructive");
+    watching.expect("needs approval: delete files");
     watching.type_text(CTRL_C);
     assert_eq!(watching.finish().0, 130);
     terminal.kill();

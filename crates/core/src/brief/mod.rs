@@ -33,7 +33,7 @@ mod whitespace;
 pub use decide::{decide, summary};
 pub use fields::FrontMatter;
 pub use problem::{BriefSpan, Problem, Severity};
-pub use reading::{BRIEF_BYTES_MAX, Brief, Reading, UnreadableFrontMatter, read, read_with};
+pub use reading::{BRIEF_BYTES_MAX, Brief, Reading, UnreadableFrontMatter, read, read_with, title};
 pub use sections::Sections;
 pub use template::{BadSuffix, generated_id, slug_like, template};
 pub use values::{

@@ -149,6 +149,15 @@ pub fn read_with(text: &str, custom: &CustomRoles) -> Reading {
     Reading { brief, problems: problems.into_told(), front_matter: front, sections, unreadable }
 }
 
+/// Returns the first line of a brief's objective, by which people know it, without the mark of a list; `None` if it has
+/// none. Read from invalid briefs too.
+#[must_use]
+pub fn title(text: &str) -> Option<String> {
+    let objective = read(text).sections.objective;
+    let first = objective.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(first.strip_prefix("- ").or_else(|| first.strip_prefix("* ")).unwrap_or(first).to_owned())
+}
+
 fn front_matter(parts: &BriefParts, problems: &mut Problems<'_>) -> (FrontMatterNodes, Option<UnreadableFrontMatter>) {
     match parts.front {
         Front::None => (FrontMatterNodes::default(), None),

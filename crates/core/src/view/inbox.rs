@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::columns::table;
+use super::list::{RunState, cut_chars};
 use crate::inbox::OpenQuestion;
 use crate::inbox::mailbox::{Closing, First};
 use crate::inbox::open::{question_id, short_names};
@@ -15,8 +15,11 @@ use crate::words::text::cut;
 use crate::words::visible::{visible_line, visible_text};
 use crate::words::{Choice, Offer, QuestionKind};
 
-/// The first line of a question in the list, in UTF-16 units: the whole of it is `show`'s.
-const LINE_UNITS_MAX: usize = 80;
+/// A line of a question in the list, in UTF-16 units: the whole of it is `show`'s.
+const LINE_UNITS_MAX: usize = 200;
+
+/// The most lines of a question in the list.
+const LINES_MAX: usize = 3;
 
 /// One open question.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -261,37 +264,61 @@ pub fn common_offers(rows: &[&Row]) -> Vec<Offer> {
     all.map(|offer| Offer::new(offer.choice, &offer.reply, &changes(offer))).collect()
 }
 
-/// The list of `rows`: a line for each.
+/// The list of `rows`, for lines of `width` characters, or of any length: for each what it is for, where and for how
+/// long, and below that the beginning of the question, which has the act and the reason.
 #[must_use]
-pub fn list_text(rows: &[Row]) -> String {
+pub fn list_text(rows: &[Row], width: Option<usize>) -> String {
     if rows.is_empty() {
         return "nothing waits for you\n".to_owned();
     }
-    let cells: Vec<[String; 8]> = rows.iter().map(cells).collect();
-    table(["id", "run", "doing", "kind", "age", "default", "deadline", "question"], &cells)
+    let indent = rows.iter().map(|row| row.short.len()).max().unwrap_or(0) + 2;
+    let room = width.map(|width| width.saturating_sub(indent));
+    let mut text = String::new();
+    for row in rows {
+        let lines = match &row.answered {
+            None => beginning(row),
+            Some(answered) => vec![format!("answered: {}", answered.said())],
+        };
+        let place = if row.part.is_empty() { row.run_id.clone() } else { format!("{} ({})", row.run_id, row.part) };
+        let due = match (&row.deadline, &row.default) {
+            (Some(_), Some(default)) => format!(", `{default}` at {}", deadline(row)),
+            (Some(_), None) | (None, _) => String::new(),
+        };
+        let below = std::iter::once(format!("{place}, {} ago{due}", age(row.age_seconds))).chain(lines);
+        push_fitted(&mut text, &format!("{:indent$}{}", row.short, lead(row)), width);
+        for line in below {
+            let line = visible_line(&line).into_owned();
+            let line = room.map_or(line.clone(), |room| cut_chars(&line, room));
+            text.push_str(&format!("{:indent$}{line}\n", ""));
+        }
+    }
+    text
 }
 
-fn cells(row: &Row) -> [String; 8] {
-    let question = match &row.answered {
-        None => cut(&row.first_line, LINE_UNITS_MAX),
-        Some(answered) => format!("answered: {}", answered.said()),
-    };
-    [
-        row.short.clone(),
-        row.run_id.clone(),
-        doing(row),
-        row.kind.clone(),
-        age(row.age_seconds),
-        row.default.clone().unwrap_or_else(|| "-".to_owned()),
-        deadline(row),
-        question,
-    ]
+fn push_fitted(text: &mut String, line: &str, width: Option<usize>) {
+    let line = visible_line(line).into_owned();
+    text.push_str(&width.map_or(line.clone(), |width| cut_chars(&line, width)));
+    text.push('\n');
+}
+
+/// What an operator is wanted for, with the acts of an approval.
+fn lead(row: &Row) -> String {
+    match QuestionKind::named(&row.kind) {
+        Some(kind) => RunState::Waits(kind).in_words(&row.categories),
+        None => row.kind.clone(),
+    }
+}
+
+/// The first lines of the question that say something.
+fn beginning(row: &Row) -> Vec<String> {
+    let lines = row.text.lines().map(str::trim_end).filter(|line| !line.trim().is_empty());
+    lines.take(LINES_MAX).map(|line| cut(line, LINE_UNITS_MAX)).collect()
 }
 
 /// Returns one row on one line, for `inbox watch`.
 #[must_use]
 pub fn line_text(row: &Row) -> String {
-    let cells = [row.short.as_str(), &row.run_id, &row.kind, &cut(&row.first_line, LINE_UNITS_MAX)];
+    let cells = [row.short.as_str(), &lead(row), &row.run_id, &cut(&row.first_line, LINE_UNITS_MAX)];
     visible_line(&cells.join("  ")).into_owned() + "\n"
 }
 
@@ -303,6 +330,7 @@ pub fn show_text(row: &Row) -> String {
     let since = format!("{} ({} ago)", row.asked_at, age(row.age_seconds));
     let default = row.default.clone().unwrap_or_else(|| "none: it waits for your words".to_owned());
     for (what, value) in [
+        ("wanted", lead(row)),
         ("id", format!("{} ({})", row.id, row.short)),
         ("project", row.project.clone().unwrap_or_default()),
         ("doing", doing(row)),
@@ -420,7 +448,8 @@ mod tests {
         let rows = of(&asked, at(61));
         assert_eq!(rows.iter().map(|row| row.slot.as_str()).collect::<Vec<_>>(), ["ask/1.1", "ask/2.1"]);
         assert_eq!((rows[0].is_due, rows[0].default.as_deref(), rows[0].age_seconds), (true, Some("n"), 61));
-        let shown = [list_text(&rows), show_text(&rows[0]), show_text(&rows[1]), line_text(&rows[1])].concat();
+        let shown =
+            [list_text(&rows, Some(80)), show_text(&rows[0]), show_text(&rows[1]), line_text(&rows[1])].concat();
         assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown}");
         assert!(!shown.contains('\u{202e}'), "{shown}");
         insta::assert_snapshot!(shown);

@@ -84,6 +84,33 @@ pub const PERSISTENCE: &str = "persistence";
 /// Read what other projects remember.
 pub const OTHER_MEMORY_READ: &str = "other_memory_read";
 
+/// Returns what a call of the category does, in a few words, such as `delete files`: for a line that has no room for the
+/// meaning. A name that is not in the table is shown as it is, with spaces.
+#[must_use]
+pub fn in_short(name: &str) -> String {
+    let known = IN_SHORT.iter().find(|(known, _)| *known == name);
+    known.map_or_else(|| name.replace('_', " "), |(_, words)| (*words).to_owned())
+}
+
+/// The categories whose names say it less well.
+const IN_SHORT: [(&str, &str); 15] = [
+    (FILESYSTEM_READ, "read files"),
+    (FILESYSTEM_WRITE, "write files"),
+    (FILESYSTEM_DELETE, "delete files"),
+    (SHELL_EXEC, "run commands"),
+    (HTTP_FETCH, "use the network"),
+    (PAID_API_CALL, "spend money"),
+    (GIT_WRITE, "change the git repository"),
+    (GIT_PUSH, "git push"),
+    (GIT_HISTORY_REWRITE, "rewrite git history"),
+    (PACKAGE_CHANGE, "change packages"),
+    (CI_MODIFY, "change CI"),
+    (PROCESS_KILL, "end processes"),
+    (DATABASE_WRITE, "change a database"),
+    (EXTERNAL_MESSAGE, "send a message"),
+    (OPAQUE_EXEC, "run unknown code"),
+];
+
 /// The beginning of every MCP tool's category: `mcp_tool:<server>:<tool>`.
 pub const MCP_TOOL: &str = "mcp_tool";
 

@@ -103,7 +103,7 @@ fn look(
     Some(Catalogued { listed: Arc::new(listed), identity })
 }
 
-/// The same, with what its lease and the clock say now: that is no part of its files.
+/// The same, with what its lease, its mailbox and the clock say now: that is no part of its files.
 fn driven_or_not(listed: &Arc<Listed>, home: &Home, seer: &Owner, now: Timestamp) -> Arc<Listed> {
     let Listed::Run(run) = listed.as_ref() else { return listed.clone() };
     if run.outcome.is_some() && !run.driver_alive {
@@ -112,10 +112,11 @@ fn driven_or_not(listed: &Arc<Listed>, home: &Home, seer: &Owner, now: Timestamp
     let lease = LeaseContent::read(&home.lease(&run.run_id)).ok().flatten();
     let driver_alive = lease.is_some_and(|lease| lease.is_alive(seer, now));
     let wakes_at = run.wakes_at.filter(|until| *until > now);
-    if (driver_alive, wakes_at) == (run.driver_alive, run.wakes_at) {
+    let asks = summary::asks(home, &run.run_id, &run.open);
+    if (driver_alive, wakes_at, asks) == (run.driver_alive, run.wakes_at, run.asks) {
         return listed.clone();
     }
     let mut run = run.clone();
-    (run.driver_alive, run.wakes_at) = (driver_alive, wakes_at);
+    (run.driver_alive, run.wakes_at, run.asks) = (driver_alive, wakes_at, asks);
     Arc::new(Listed::Run(run))
 }

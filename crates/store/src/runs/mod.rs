@@ -11,6 +11,7 @@ mod catalogue;
 mod find;
 mod open;
 mod peer_files;
+mod spending;
 mod summary;
 mod tail;
 pub(crate) mod unbegun;
@@ -30,6 +31,7 @@ pub use open::{
     AllAsking, Asking, Beginnings, Idle, beginnings, begins_sitting, idle, open_questions, open_questions_of,
 };
 pub use peer_files::PeerFiles;
+pub use spending::turn_lines;
 pub use summary::{PeerSummary, RunSummary};
 pub use tail::{Gained, Tail};
 
@@ -80,7 +82,7 @@ impl Listed {
     #[must_use]
     pub fn state(&self) -> Option<RunState> {
         match self {
-            Self::Run(run) => Some(RunState::of(run.outcome, run.waiting, run.wakes_at, run.driver_alive)),
+            Self::Run(run) => Some(RunState::of(run.outcome, run.asks, run.wakes_at, run.driver_alive)),
             Self::Peer(_) | Self::Unreadable { .. } => None,
         }
     }
@@ -90,17 +92,21 @@ impl Listed {
     pub fn row(&self) -> ListRow {
         match self {
             Self::Run(run) => {
-                let state = RunState::of(run.outcome, run.waiting, run.wakes_at, run.driver_alive).said();
-                let state = match run.damaged {
+                let state = RunState::of(run.outcome, run.asks, run.wakes_at, run.driver_alive);
+                let with_damage = |state: String| match run.damaged {
                     0 => state,
+                    1 => format!("{state}; 1 damaged line"),
                     damaged => format!("{state}; {damaged} damaged lines"),
                 };
                 ListRow {
                     run_id: run.run_id.to_string(),
                     project: run.project.clone(),
+                    title: run.title.clone(),
                     phase: run.phase.map(|phase| phase.as_str().to_owned()),
                     updated_at: Some(adjutant_core::words::moment::timestamp(run.updated_at)),
-                    state: Some(state),
+                    state: Some(with_damage(state.said())),
+                    says: Some(with_damage(state.in_words(&run.categories))),
+                    cost: None,
                 }
             }
             Self::Peer(peer) => ListRow {
@@ -108,15 +114,11 @@ impl Listed {
                 project: peer.project.clone(),
                 phase: peer.phase.clone(),
                 updated_at: peer.updated_at.map(adjutant_core::words::moment::timestamp),
-                state: None,
+                ..ListRow::default()
             },
-            Self::Unreadable { name, why, .. } => ListRow {
-                run_id: name.clone(),
-                project: None,
-                phase: None,
-                updated_at: None,
-                state: Some(format!("unreadable: {why}")),
-            },
+            Self::Unreadable { name, why, .. } => {
+                ListRow { run_id: name.clone(), state: Some(format!("unreadable: {why}")), ..ListRow::default() }
+            }
         }
     }
 }

@@ -1,21 +1,25 @@
 //! Summarizes one run from as little of its journal as needed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use adjutant_core::brief;
 use adjutant_core::trace::{AskEvent, Body, Event, EventKind, Line, OpenWaits, PartEvent, RunEvent, wire};
+use adjutant_core::view::list::Asks;
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::{Key, Outcome, PhaseName, QuestionKind};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::open::open_questions_of;
 use super::{Listed, RunFiles};
 use crate::home::Home;
 use crate::lease::{LeaseContent, Owner};
+use crate::mailbox::Mailbox;
 use crate::plain_file;
 
 /// Number of bytes read of a journal's beginning: header and start, the brief in it included.
@@ -41,8 +45,14 @@ pub struct RunSummary {
     pub phase: Option<PhaseName>,
     /// Its outcome; `None` if it has not ended.
     pub outcome: Option<Outcome>,
-    /// The question that waits for the operator, if there is one.
-    pub waiting: Option<QuestionKind>,
+    /// The first line of the brief's objective; `None` if the run's start is not on record.
+    pub title: Option<String>,
+    /// The questions that wait for the operator, or are answered already.
+    pub asks: Asks,
+    /// The categories that a yes would be for, if it waits for one.
+    pub categories: BTreeSet<String>,
+    /// The questions that are open in the journal.
+    pub(super) open: Vec<(Key, QuestionKind)>,
     /// The time the first of its waits for a provider ends; `None` if no such wait is left.
     pub wakes_at: Option<Timestamp>,
     /// True if a process drives it now.
@@ -93,7 +103,16 @@ pub(super) fn summary(home: &Home, name: String, files: RunFiles, seer: &Owner, 
         return Listed::Unreadable { name, path, why: why.to_owned() };
     };
     let lease = LeaseContent::read(&home.lease(&run_id)).ok().flatten();
+    let open: Vec<(Key, QuestionKind)> = fold.open.into_iter().filter(|_| fold.outcome.is_none()).collect();
+    let categories = match open.is_empty() {
+        true => BTreeSet::new(),
+        false => categories(home, &run_id, seer, now),
+    };
     Listed::Run(RunSummary {
+        asks: asks(home, &run_id, &open),
+        categories,
+        open,
+        title: fold.title,
         run_id,
         brief_id,
         project: fold.project,
@@ -101,12 +120,29 @@ pub(super) fn summary(home: &Home, name: String, files: RunFiles, seer: &Owner, 
         updated_at,
         phase: fold.phase,
         outcome: fold.outcome,
-        waiting: fold.open.into_values().next(),
         // Past its end it is like any run that nobody drives.
         wakes_at: fold.waits.wakes_at().filter(|until| *until > now),
         driver_alive: lease.is_some_and(|lease| lease.is_alive(seer, now)),
         damaged: fold.damaged,
     })
+}
+
+/// Says of the questions that are open in a journal which the mailbox has no answer to. Of a mailbox that can't be read
+/// nothing counts as answered.
+pub(super) fn asks(home: &Home, run_id: &RunId, open: &[(Key, QuestionKind)]) -> Asks {
+    if open.is_empty() {
+        return Asks::Nothing;
+    }
+    let letters = Mailbox::of(home, run_id).read().unwrap_or_default();
+    let waiting = open.iter().find(|(key, kind)| letters.first(key, *kind).is_none());
+    waiting.map_or(Asks::Answered, |(_, kind)| Asks::Waiting(*kind))
+}
+
+/// The categories that the questions of a run are about, which only the whole journal tells.
+fn categories(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> BTreeSet<String> {
+    let asking = open_questions_of(home, run_id, seer, now).ok().flatten();
+    let questions = asking.into_iter().flat_map(|asking| asking.questions);
+    questions.filter(|(_, first)| first.is_none()).flat_map(|(open, _)| open.categories).collect()
 }
 
 /// The brief's id in the header of the journal at `path`; `None` if it is not one of ours.
@@ -176,6 +212,7 @@ struct RunSummaryFold {
     is_peers: bool,
     brief_id: Option<String>,
     project: Option<String>,
+    title: Option<String>,
     started_at: Option<Timestamp>,
     updated_at: Option<Timestamp>,
     phase: Option<PhaseName>,
@@ -255,6 +292,7 @@ impl RunSummaryFold {
             Body::Run(RunEvent::TraceVersion { brief_id, .. }) => self.brief_id = Some(brief_id),
             Body::Run(RunEvent::RunStart(start)) => {
                 self.brief_id = Some(start.brief_id.to_string());
+                self.title = brief::title(&start.brief);
                 self.project = Some(start.project);
             }
             Body::Part(PartEvent::PhaseEnter { phase, .. }) => self.phase = Some(phase),

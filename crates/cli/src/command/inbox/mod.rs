@@ -75,7 +75,7 @@ fn list(args: &InboxListArgs, place: &Place) -> anyhow::Result<Ending> {
     if args.json {
         super::print_json(&rows)?;
     } else {
-        super::print(&inbox::list_text(&rows))?;
+        super::print(&inbox::list_text(&rows, super::list::terminal_width()))?;
     }
     Ok(Ending::Done)
 }

@@ -1,5 +1,6 @@
 //! Traces that nobody should have written: nothing of them may stop a view, or reach a terminal as it is.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::ours::journal;
@@ -32,7 +33,7 @@ fn every_text(trace: &Trace<'_>) -> Vec<String> {
         tools::text(&tools::of(trace)),
         mcp::text(&mcp::of(trace)),
         permissions::text(&permissions::of(trace)),
-        list::text(&list::of(rows)),
+        list::text(&list::of(rows), Some(80), Timestamp::MIN),
         serde_json::to_string(&summary).expect("a model serializes"),
         serde_json::to_string(&events).expect("a model serializes"),
         serde_json::to_string(&said).expect("a model serializes"),
@@ -136,7 +137,7 @@ fn no_text_of_a_trace_reaches_a_terminal_as_it_is() {
         peer_summary::text(&session),
         transcript::peer_text(&session, &transcript::of_peer(&session, None)),
         replay::text(&replay::of(&session, &session.messages, &trace, poison, &detect)),
-        list::text(&list::of(vec![list::ListRow::from(&session)])),
+        list::text(&list::of(vec![list::ListRow::from(&session)]), Some(80), Timestamp::MIN),
     ] {
         assert!(text.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\t')), "{text}");
     }

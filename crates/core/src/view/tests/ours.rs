@@ -349,7 +349,10 @@ fn a_run_that_waits_says_for_what() {
     let journal = journal(false);
     let summary = summary::of(&read(&journal));
     insta::assert_snapshot!(summary::text(&summary));
-    insta::assert_snapshot!("waiting_list", list::text(&list::of(vec![ListRow::from(&summary)])));
+    insta::assert_snapshot!(
+        "waiting_list",
+        list::text(&list::of(vec![ListRow::from(&summary)]), None, "2026-01-02T04:04:33Z".parse().expect("a time"))
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The peer's own output over its own files, byte for byte.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::detect;
@@ -50,7 +51,7 @@ fn printed(argv: &[&str]) -> String {
 }
 
 fn listed(sessions: &[&PeerSession]) -> String {
-    list::text(&list::of(sessions.iter().rev().map(|session| ListRow::from(*session)).collect()))
+    list::text(&list::of(sessions.iter().rev().map(|session| ListRow::from(*session)).collect()), None, Timestamp::MIN)
 }
 
 fn inspected(session: &PeerSession, lines: &Trace<'_>, flags: &[&str]) -> String {
@@ -204,9 +205,8 @@ fn runs_are_listed_newest_first_and_those_of_unknown_time_last() {
     let row = |run_id: &str, updated_at: Option<&str>| ListRow {
         run_id: run_id.to_owned(),
         project: Some("a-project-with-a-very-long-name".to_owned()),
-        phase: None,
         updated_at: updated_at.map(str::to_owned),
-        state: None,
+        ..ListRow::default()
     };
     let rows = vec![
         row("none", None),
@@ -216,6 +216,6 @@ fn runs_are_listed_newest_first_and_those_of_unknown_time_last() {
     ];
     let rows = list::of(rows);
     assert_eq!(rows.iter().map(|row| row.run_id.as_str()).collect::<Vec<_>>(), ["new", "old", "bad", "none"]);
-    insta::assert_snapshot!(list::text(&rows));
-    assert_eq!(list::text(&[]), "no sessions yet\n");
+    insta::assert_snapshot!(list::text(&rows, Some(80), Timestamp::MIN));
+    assert_eq!(list::text(&[], None, Timestamp::MIN), "no runs yet\n");
 }

@@ -6,7 +6,7 @@ use adjutant_core::trace::read::Trace;
 use adjutant_core::view::cost::Cost;
 use adjutant_core::view::detectors::{self, DetectorCount};
 use adjutant_core::view::inbox::Row;
-use adjutant_core::view::list::RunState;
+use adjutant_core::view::list::{Asks, RunState};
 use adjutant_core::view::summary::{self, Summary};
 use adjutant_core::view::timeline::{Block, Moment, Timeline, Weight, place};
 use adjutant_core::words::id::RunId;
@@ -192,7 +192,13 @@ pub(in crate::dashboard) fn head(
     let waiting = hall.look.waiting_of(run_id)?;
     let summary = summary::of(trace);
     let is_driven = say::is_driven(&hall.look.home, run_id);
-    let asked = waiting.all.runs.iter().flat_map(|run| &run.questions).map(|(open, _)| open.question.kind).next();
+    let questions: Vec<_> = waiting.all.runs.iter().flat_map(|run| &run.questions).collect();
+    let unanswered = questions.iter().find(|(_, first)| first.is_none());
+    let asked = match unanswered {
+        Some((open, _)) => Asks::Waiting(open.question.kind),
+        None if questions.is_empty() => Asks::Nothing,
+        None => Asks::Answered,
+    };
     let outcome = summary.outcome.as_deref().and_then(adjutant_core::words::Outcome::named);
     let wakes_at = summary.unfinished.iter().filter_map(|begun| begun.until.as_deref()?.parse().ok()).min();
     let wakes_at = wakes_at.filter(|until| *until > Timestamp::now());

@@ -84,10 +84,14 @@ fn word(listed: &Listed) -> &'static str {
     listed.state().map_or(OTHER, RunState::word)
 }
 
-/// Returns the kind of a run's open question. It doesn't matter if a process drives the run.
+/// Returns the kind of the question that a run waits for. It doesn't matter if a process drives the run.
 fn asks(listed: &Listed) -> Option<&'static str> {
-    let Listed::Run(run) = listed else { return None };
-    run.waiting.filter(|_| run.outcome.is_none()).map(|kind| kind.as_str())
+    match listed.state()? {
+        RunState::Waits(kind) => Some(kind.as_str()),
+        RunState::Answered | RunState::Running | RunState::Sleeps(_) | RunState::Unfinished | RunState::Ended(_) => {
+            None
+        }
+    }
 }
 
 fn project(listed: &Listed) -> Option<&str> {
