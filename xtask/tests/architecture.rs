@@ -343,7 +343,7 @@ const CORE_MODULES: &[(&str, &[&str])] = &[
     ("crew", &["words", "gate", "trace", "handoff", "procedure", "run", "session"]),
     ("work", &["words", "trace", "procedure", "run", "session", "crew"]),
     ("learn", &["words", "gate", "trace", "detect", "procedure", "session", "work", "view"]),
-    ("view", &["words", "gate", "trace", "detect", "inbox", "session", "learn"]),
+    ("view", &["words", "gate", "trace", "detect", "brief", "inbox", "session", "learn"]),
 ];
 
 /// Returns the code of a source without its tests and comments.

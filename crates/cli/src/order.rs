@@ -9,9 +9,12 @@ use std::sync::Arc;
 
 use adjutant_core::brief::Brief;
 use adjutant_core::detect::Detector;
-use adjutant_core::words::id::BriefId;
+use adjutant_core::gate::rescue::Extent;
+use adjutant_core::words::id::{BriefId, RunId};
 use adjutant_core::words::visible::visible_text;
+use adjutant_host::rescue::{Occasion, RUN, Rescues, START};
 use adjutant_host::text_file;
+use adjutant_host::workdir::Workdir;
 use adjutant_runtime::Ended;
 use adjutant_runtime::assembly::{self, BeginRun, Keeping, Overrides, RunExtent, RunSettings};
 use adjutant_store::config::Notice;
@@ -92,6 +95,7 @@ impl Order<'_> {
             folder::enter(&home, &surroundings, Claimant::New(brief_id.as_str()), workdir, folder.args, asked)
         });
         let taken = taken_lines(&settings);
+        let copied = copy.clone();
         let run = BeginRun {
             home: &home,
             keeping: temporary_home.as_ref().map_or(Keeping::InHome, Keeping::Nowhere),
@@ -102,7 +106,7 @@ impl Order<'_> {
             brief_id,
             settings,
             extent: self.extent,
-            workdir: copy,
+            copy,
             folder: folder.transpose()?,
             is_attended: std::io::stdin().is_terminal(),
             recording: self.recording,
@@ -111,6 +115,9 @@ impl Order<'_> {
         let mut sitting = runtime.block_on(assembly::begin(run, &remark)).map_err(Failure::unready)?;
         let run_id = sitting.run_id().clone();
         let journal = temporary.is_none().then(|| sitting.journal_path().to_owned());
+        if let (Some(copy), None) = (&copied, &temporary) {
+            keep_start(&home, &run_id, copy);
+        }
         let ended = runtime.block_on(async {
             let screen = Screen::new(Renderer::on_stdout(self.json));
             let mailbox = temporary.is_none().then(|| Mailbox::of(&home, &run_id));
@@ -226,6 +233,18 @@ fn copy_workdir(home: &Home, brief_id: &BriefId, from: &Path) -> anyhow::Result<
     let to = copies.join(format!("{brief_id}-{stamp}"));
     copy_folder(from, &to).with_context(|| format!("can't copy `{}` to `{}`", from.display(), to.display()))?;
     Ok(to)
+}
+
+/// Keeps a copy as it is before anything is done in it: by that `diff` and `apply` tell what the run changed. Without it
+/// the run goes on, and they know less.
+fn keep_start(home: &Home, run_id: &RunId, copy: &Path) {
+    let kept = std::path::absolute(home.root()).and_then(|root| {
+        let occasion = Occasion { name: START, before: RUN, even_if_empty: true };
+        Rescues::of(&root, run_id.as_str()).keep(&Workdir::open(copy)?, &Extent::Whole, occasion)
+    });
+    if let Err(error) = kept {
+        tell!("warning: the copy's beginning can't be kept, so `adjutant apply {run_id}` won't work: {error}");
+    }
 }
 
 fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {

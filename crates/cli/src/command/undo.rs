@@ -6,7 +6,7 @@ use std::path::Path;
 use adjutant_core::gate::rescue::Extent;
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::visible::visible_line;
-use adjutant_host::rescue::{Change, Manifest, NotRestored, Occasion, Plan, Reach, Rescues, UNDO};
+use adjutant_host::rescue::{Change, Manifest, NotRestored, Occasion, Plan, RUN, Reach, Rescues, UNDO};
 use adjutant_host::workdir::{self, Workdir};
 use adjutant_store::lease::LeaseError;
 use adjutant_store::runs::{self, Found};
@@ -66,7 +66,7 @@ pub fn run(args: &UndoArgs, place: &Place) -> anyhow::Result<Ending> {
     };
     let root = std::path::absolute(home.root()).context("can't tell where the home is")?;
     let rescues = Rescues::of(&root, run_id.as_str());
-    let kept = rescues.list();
+    let kept: Vec<Manifest> = rescues.list().into_iter().filter(|manifest| manifest.before != RUN).collect();
     if args.list {
         return list(args, &run_id, &kept);
     }

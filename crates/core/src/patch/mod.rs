@@ -5,12 +5,13 @@
 //! expected, what is there instead and what to do. Writes nothing and never does half of a patch. A
 //! difference in white space alone is never papered over, and no byte changes that a hunk doesn't name.
 //!
-//! Begin with [`plan`]; `parse.rs` reads the patch, `place.rs` and `fuzzy.rs` find where a hunk
+//! Begin with [`plan`]; `file_change.rs` goes the other way, from two states of a file to what changed; `parse.rs` reads the patch, `place.rs` and `fuzzy.rs` find where a hunk
 //! belongs, `text.rs` puts the bytes together.
 
 #![expect(clippy::result_large_err, reason = "a refusal ends the whole patch, so it is made and moved once")]
 
 mod decide;
+pub mod file_change;
 mod fuzzy;
 mod named;
 mod parse;

@@ -59,6 +59,9 @@ pub struct RunOptions {
     pub mode: Option<Mode>,
     /// The folder that tools work in.
     pub workdir: String,
+    /// The folder that the workdir is a copy of, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_from: Option<String>,
     /// The operator's home folder; empty if it is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub home: String,

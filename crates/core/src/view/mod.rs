@@ -30,6 +30,7 @@ pub mod peer_summary;
 pub mod permissions;
 pub mod plot;
 pub mod replay;
+pub mod show;
 pub mod summary;
 pub mod timeline;
 pub mod timing;

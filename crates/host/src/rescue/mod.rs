@@ -10,8 +10,10 @@
 //! Restoring writes what was lost or changed and leaves alone what came later.
 //!
 //! Begin with [`Rescues::keep`]; `listing.rs` says what belongs to an extent, `git.rs` speaks to git and keeps the
-//! repository, which nobody vouches for, from running anything. `restore.rs` has the way back.
+//! repository, which nobody vouches for, from running anything. `restore.rs` has the way back, `compare.rs` what became
+//! of the workdir since.
 
+mod compare;
 pub(crate) mod git;
 mod head;
 mod keep;
@@ -24,6 +26,7 @@ mod tests;
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
+pub use compare::{APPLY, MadeFile, PathChange, RUN, START, WholeChange, obstacle, put, state_of};
 pub use git::head;
 pub use head::checked_out;
 pub use keep::{KeptRescue, Occasion};

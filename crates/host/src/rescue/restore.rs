@@ -138,7 +138,7 @@ impl Rescues {
         Ok(Plan { differences, unchanged })
     }
 
-    fn came_later(&self, workdir: &Workdir, manifest: &Manifest) -> io::Result<BTreeSet<String>> {
+    pub(super) fn came_later(&self, workdir: &Workdir, manifest: &Manifest) -> io::Result<BTreeSet<String>> {
         if !manifest.is_complete {
             return Err(io::Error::other(
                 "it is not known what else was there, so nothing can be told to have come later",
@@ -231,6 +231,24 @@ impl Rescues {
         failed
     }
 
+    /// Returns the content of a file, as it was kept.
+    pub(super) fn content(&self, manifest: &Manifest, entry: &RescueEntry) -> io::Result<Vec<u8>> {
+        let content = match &entry.store {
+            Store::Git => {
+                let (Some(git_dir), Some(commit)) = (&manifest.git_dir, &manifest.commit) else {
+                    return Err(io::Error::other("the rescue names no commit"));
+                };
+                Git::at(Path::new(git_dir)).content(commit, &entry.path)?
+            }
+            Store::Copy(number) => fs::read(self.folder().join(&manifest.name).join(number.to_string()))?,
+            Store::Link(_) | Store::Folder | Store::Pipe => return Err(io::Error::other("it has no content")),
+        };
+        if entry.hash.as_ref() != Some(&content_hash(&content)) {
+            return Err(io::Error::other("what was kept of it is damaged"));
+        }
+        Ok(content)
+    }
+
     /// Puts one thing back; returns what of it is not as it was.
     fn put_back(
         &self,
@@ -246,17 +264,8 @@ impl Rescues {
                 clear(workdir, at)?;
                 return workdir.create_link(at, to).map(|()| None).map_err(explained);
             }
-            Store::Git => {
-                let (Some(git_dir), Some(commit)) = (&manifest.git_dir, &manifest.commit) else {
-                    return Err(io::Error::other("the rescue names no commit"));
-                };
-                Git::at(Path::new(git_dir)).content(commit, &entry.path)?
-            }
-            Store::Copy(number) => fs::read(self.folder().join(&manifest.name).join(number.to_string()))?,
+            Store::Git | Store::Copy(_) => self.content(manifest, entry)?,
         };
-        if entry.hash.as_ref() != Some(&content_hash(&content)) {
-            return Err(io::Error::other("what was kept of it is damaged"));
-        }
         // What is there may be a link, which is never written through.
         if matches!(workdir.kind(at).map_err(explained)?, Some(Kind::Link)) {
             clear(workdir, at)?;
@@ -273,7 +282,7 @@ impl Rescues {
     }
 }
 
-fn explained(error: crate::workdir::WorkdirError) -> io::Error {
+pub(super) fn explained(error: crate::workdir::WorkdirError) -> io::Error {
     io::Error::other(error.explained())
 }
 
@@ -290,7 +299,11 @@ fn clear(workdir: &Workdir, at: &WorkPath) -> io::Result<()> {
 }
 
 /// Returns the change that undoes the difference at `entry`; `came_later` will be gone by then.
-fn difference(workdir: &Workdir, entry: &RescueEntry, came_later: &BTreeSet<String>) -> io::Result<Option<Change>> {
+pub(super) fn difference(
+    workdir: &Workdir,
+    entry: &RescueEntry,
+    came_later: &BTreeSet<String>,
+) -> io::Result<Option<Change>> {
     let unusable = || io::Error::other("its path can't be used");
     let at = kept_path(&entry.path).ok_or_else(unusable)?;
     for (end, _) in entry.path.match_indices('/') {
@@ -347,7 +360,7 @@ fn hash(workdir: &Workdir, at: &WorkPath) -> io::Result<Option<String>> {
 }
 
 /// Removes a file, a link or an empty folder, and the folders above it that are empty then.
-fn remove(workdir: &Workdir, at: &WorkPath) -> io::Result<()> {
+pub(super) fn remove(workdir: &Workdir, at: &WorkPath) -> io::Result<()> {
     match workdir.kind(at).map_err(explained)? {
         None => return Ok(()),
         Some(Kind::Folder) => workdir.remove_empty_folder(at).map_err(explained)?,

@@ -44,8 +44,8 @@ pub struct BeginRun<'a> {
     pub settings: RunSettings,
     /// The extent of the run.
     pub extent: RunExtent,
-    /// The folder that tools work in, where it isn't that of the settings, such as a copy of it.
-    pub workdir: Option<PathBuf>,
+    /// A copy of the folder of the settings in which tools work instead.
+    pub copy: Option<PathBuf>,
     /// The claim on that folder; `None` for a run that changes nothing.
     pub folder: Option<EnteredFolder>,
     /// True if somebody sits at a terminal who can be asked.
@@ -84,8 +84,8 @@ pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, 
     if run.extent == RunExtent::PlanOnly {
         options.work = plan_only(options.work);
     }
-    if let Some(workdir) = run.workdir {
-        options.workdir = workdir.display().to_string();
+    if let Some(copy) = run.copy {
+        options.copied_from = Some(std::mem::replace(&mut options.workdir, copy.display().to_string()));
     }
     can_hold(&options, tell)?;
     let learned = of_learned(&settings.learned);

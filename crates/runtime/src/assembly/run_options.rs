@@ -33,6 +33,7 @@ impl RunSettings {
         Ok(RunOptions {
             mode: self.mode.as_ref().map(|mode| mode.value),
             workdir: path(&self.workdir.value),
+            copied_from: None,
             home: self.home.clone(),
             runtime_home: self.runtime_home.clone(),
             no_shell: self.no_shell.value,

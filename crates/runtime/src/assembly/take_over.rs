@@ -188,6 +188,8 @@ impl ResumeChanges {
         let mut options = before.clone();
         if let Some(workdir) = &self.workdir {
             options.workdir = absolute(workdir);
+            // Another folder is a copy of nothing that is known.
+            options.copied_from = options.copied_from.filter(|_| options.workdir == before.workdir);
         }
         if let Some(script) = &self.script {
             options.script = Some(absolute(script));

@@ -72,7 +72,7 @@ impl World {
             brief_path: None,
             settings,
             extent: RunExtent::Whole,
-            workdir: None,
+            copy: None,
             folder: None,
             is_attended: false,
             recording: None,

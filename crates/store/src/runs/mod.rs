@@ -82,7 +82,7 @@ impl Listed {
     #[must_use]
     pub fn state(&self) -> Option<RunState> {
         match self {
-            Self::Run(run) => Some(RunState::of(run.outcome, run.asks, run.wakes_at, run.driver_alive)),
+            Self::Run(run) => Some(run.state()),
             Self::Peer(_) | Self::Unreadable { .. } => None,
         }
     }
@@ -92,7 +92,7 @@ impl Listed {
     pub fn row(&self) -> ListRow {
         match self {
             Self::Run(run) => {
-                let state = RunState::of(run.outcome, run.asks, run.wakes_at, run.driver_alive);
+                let state = run.state();
                 let with_damage = |state: String| match run.damaged {
                     0 => state,
                     1 => format!("{state}; 1 damaged line"),
@@ -121,6 +121,21 @@ impl Listed {
             }
         }
     }
+}
+
+impl RunSummary {
+    /// Returns the state of the run.
+    #[must_use]
+    pub fn state(&self) -> RunState {
+        RunState::of(self.outcome, self.asks, self.wakes_at, self.driver_alive)
+    }
+}
+
+/// Summarizes one run; `seer` and `now` are for telling whether its driver is alive.
+#[must_use]
+pub fn summed_up(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> Listed {
+    let files = RunFiles { trace: Some(home.journal(run_id)), session: None };
+    summary::summary(home, run_id.to_string(), files, seer, now)
 }
 
 /// Everything in the folder of sessions, newest first; what has no time comes last. A journal that was never begun is

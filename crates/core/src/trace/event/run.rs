@@ -166,6 +166,7 @@ static OPTIONS_FIELDS: &[Field] = &[
     any("prices_listed"),
     typed::<Mode>("mode").or_absent(),
     any("workdir").content(),
+    any("copied_from").content(),
     any("home").content(),
     any("runtime_home").content(),
     any("no_shell"),
