@@ -16,12 +16,14 @@ macro_rules! tell {
 }
 
 mod answers;
+mod candidates;
 mod command;
 mod console;
 mod diagnostics;
 mod exit;
 mod failure;
 mod folder;
+mod help;
 mod keyboard;
 mod notices;
 mod order;
@@ -33,7 +35,8 @@ mod settings;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{FromArgMatches, Parser};
+use clap_complete::CompleteEnv;
 
 use crate::exit::Ending;
 
@@ -90,6 +93,7 @@ enum CliCommand {
     Trust(command::trust::TrustArgs),
     Doctor(command::doctor::DoctorArgs),
     Completions(command::completions::CompletionsArgs),
+    Man(command::man::ManArgs),
     Version(command::version::VersionArgs),
 }
 
@@ -102,7 +106,10 @@ fn main() -> ExitCode {
     // included, from /proc. It can't fail for this value, and nothing depends on it where it is unknown.
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable).ok();
     failure::keep_silent_of_caught_panics();
-    let cli = match Cli::try_parse() {
+    // Asked by a shell what may stand here: answers and ends.
+    CompleteEnv::with_factory(help::command).var(command::completions::ASKED_BY).complete();
+    let typed = help::command().try_get_matches().and_then(|typed| Cli::from_arg_matches(&typed));
+    let cli = match typed {
         Ok(cli) => cli,
         Err(refused) => {
             // Help and version are results, everything else is wrong usage.
@@ -148,6 +155,7 @@ fn main() -> ExitCode {
         CliCommand::Trust(args) => command::trust::run(args, place),
         CliCommand::Doctor(args) => command::doctor::run(args, place),
         CliCommand::Completions(args) => command::completions::run(args),
+        CliCommand::Man(args) => command::man::run(args),
         CliCommand::Version(args) => command::version::run(args),
     };
     ExitCode::from(exit::exit_code(ended.unwrap_or_else(|error| failure::report(&error))))

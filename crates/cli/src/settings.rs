@@ -16,21 +16,20 @@ use crate::command;
 use crate::failure::Failure;
 
 /// Place where everything is kept.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Place {
-    /// The folder of journals, configuration and artifacts [default: ~/.adjutant]
-    #[arg(long, global = true, env = "ADJUTANT_HOME", hide_env_values = true, value_name = "DIR", display_order = 900)]
+    /// The folder of journals, configuration and artifacts [env: ADJUTANT_HOME] [default: ~/.adjutant]
+    #[arg(long, global = true, value_name = "DIR", display_order = 900)]
     home: Option<PathBuf>,
-    /// The folder of journals alone [default: sessions in the home]
-    #[arg(
-        long,
-        global = true,
-        env = "ADJUTANT_SESSIONS_DIR",
-        hide_env_values = true,
-        value_name = "DIR",
-        display_order = 901
-    )]
+    /// The folder of journals alone [env: ADJUTANT_SESSIONS_DIR] [default: sessions in the home]
+    #[arg(long, global = true, value_name = "DIR", display_order = 901)]
     sessions_dir: Option<PathBuf>,
+}
+
+/// The folder that a variable of the environment names. Not by the parser: what it takes from the environment stands in
+/// each usage line, as if it had been typed.
+fn named_by(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
 impl Place {
@@ -40,8 +39,8 @@ impl Place {
     ///
     /// If none was given and the environment has no `HOME`.
     pub fn home(&self) -> anyhow::Result<Home> {
-        let root = match &self.home {
-            Some(home) => home.clone(),
+        let root = match self.home.clone().or_else(|| named_by("ADJUTANT_HOME")) {
+            Some(home) => home,
             None => std::env::home_dir()
                 .filter(|home| !home.as_os_str().is_empty())
                 .map(|home| home.join(".adjutant"))
@@ -50,7 +49,7 @@ impl Place {
                         .hint("set ADJUTANT_HOME, or pass --home")
                 })?,
         };
-        Ok(Home::new(root, self.sessions_dir.clone()))
+        Ok(Home::new(root, self.sessions_dir.clone().or_else(|| named_by("ADJUTANT_SESSIONS_DIR"))))
     }
 }
 

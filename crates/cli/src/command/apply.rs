@@ -9,15 +9,16 @@ use adjutant_host::workdir::Workdir;
 use adjutant_runtime::say;
 use adjutant_store::folders::Claimant;
 use anyhow::Context;
+use clap_complete::ArgValueCandidates;
 use serde_json::json;
 
 use super::changes::{RunChanges, named_run, open, shown};
+use crate::candidates;
 use crate::console::confirm;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::folder::{self, FolderArgs, FolderPrompt};
 use crate::settings::{self, Place};
-
 /// Bring what a run changed in its copy home
 ///
 /// For a run with --copy: merges its change into the folder that was copied, which may have been changed meanwhile. All
@@ -25,8 +26,10 @@ use crate::settings::{self, Place};
 /// files and asks first; exit code 4 if nobody is there to be asked. What is there is kept before, so that `adjutant
 /// undo` takes it back. Nothing is committed.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  adjutant apply RUN\n  adjutant undo RUN apply-1 --exact")]
 pub struct ApplyArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Don't ask
     #[arg(long)]

@@ -4,19 +4,22 @@ use std::io::IsTerminal;
 
 use adjutant_core::view::show;
 use adjutant_core::words::visible::visible_text;
+use clap_complete::ArgValueCandidates;
 use serde_json::json;
 
 use super::changes::{RunChanges, listed, named_run};
+use crate::candidates;
 use crate::exit::Ending;
 use crate::settings::Place;
-
 /// Show what a run changed, as a diff
 ///
 /// Compares the files as they are with what was kept of them before the run changed them: with everything, for a run
 /// with --copy. What you changed yourself since is shown too. What can't be shown is named on stderr. Changes nothing.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  adjutant diff RUN --stat\n  adjutant diff RUN src | git apply")]
 pub struct DiffArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Only these files and folders
     #[arg(value_name = "PATH")]

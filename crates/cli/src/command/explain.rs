@@ -12,21 +12,27 @@ use adjutant_core::words::visible::visible_text;
 use adjutant_runtime::assembly::{latest_options, procedure};
 use adjutant_store::journal;
 use adjutant_store::runs::{self, Found};
+use clap_complete::ArgValueCandidates;
 
+use crate::candidates;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
 use crate::sitting;
-
 /// Show why a call was allowed, held or refused
 ///
 /// Reads the journal and changes nothing. Shows what the call would do, what each check found and about which part
 /// of the call, who had said yes to what, what would have allowed it, and whether today's rules decide the same.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+                  adjutant inspect RUN --tools\n  \
+                  adjutant explain RUN 3\n  \
+                  adjutant explain RUN --authority")]
 pub struct ExplainArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
-    /// The call's number in the run, counted over all its sessions; from 1
+    /// The call: the number of its row in `inspect RUN --tools`
     #[arg(value_parser = clap::value_parser!(u32).range(1..), required_unless_present = "authority")]
     call: Option<u32>,
     /// Show what each role may do instead, and why
@@ -59,13 +65,13 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     let run = procedure(&brief, options, start.offered.as_deref());
     let Some(explanation) = explain::explain(&reading.events, run, call) else {
         return Err(Failure::ending(Ending::Failed, format!("the run `{run_id}` has no call {call}"))
-            .hint(format!("`adjutant inspect {run_id} --tools` shows its calls in order, from 1"))
+            .hint(format!("`adjutant inspect {run_id} --tools` shows its calls with their numbers"))
             .into());
     };
     if args.json {
         super::print_json(&explanation)?;
     } else {
-        super::print(&view::explain::text(&explanation))?;
+        super::print(&view::explain::text(call, &explanation))?;
     }
     Ok(Ending::Done)
 }

@@ -22,13 +22,14 @@ use adjutant_store::runs::{self, Found, PeerFiles};
 use adjutant_store::scan::{self, Use};
 use adjutant_store::{Home, profiles};
 use anyhow::Context;
+use clap_complete::ArgValueCandidates;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::candidates;
 use crate::exit::Ending;
 use crate::failure::{self, Failure};
 use crate::settings::{self, Place};
-
 /// Show what a run did
 ///
 /// Reads the journal and changes nothing; also reads the sessions of the peer in the same folder. Lines
@@ -36,6 +37,7 @@ use crate::settings::{self, Place};
 #[derive(Debug, clap::Args)]
 pub struct InspectArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Show the events, one line each
     #[arg(long)]

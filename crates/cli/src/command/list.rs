@@ -22,6 +22,9 @@ use crate::settings::Place;
 /// Newest first, each with the first line of its brief's objective, its age and cost, and what it needs from you. On a
 /// terminal the lines fit it; piped, nothing is cut. What can't be read is listed as such and never hides the rest.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+                  adjutant list --state waits --state answered\n  \
+                  adjutant list --project orchard --limit 10")]
 pub struct ListArgs {
     /// Only runs in this state; may be given several times
     #[arg(long, value_name = "STATE", value_parser = PossibleValuesParser::new(RunState::WORDS))]

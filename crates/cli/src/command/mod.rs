@@ -31,6 +31,7 @@ pub mod adapters;
 pub mod doctor;
 pub mod trust;
 pub mod completions;
+pub mod man;
 pub mod version;
 
 use adjutant_core::words::visible::visible_json;

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use adjutant_core::words::role::RoleName;
 use adjutant_runtime::assembly::{Overrides, RunExtent};
+use clap_complete::ArgValueCandidates;
 
 use super::run::parse_role_adapter;
+use crate::candidates;
 use crate::exit::Ending;
 use crate::order::Order;
 use crate::settings::Place;
@@ -18,7 +20,7 @@ pub struct PlanArgs {
     /// The brief's file; `-` reads standard input
     brief: PathBuf,
     /// Who plans [default: the brief's planner, else its adapter]
-    #[arg(long, value_name = "ADAPTER")]
+    #[arg(long, value_name = "ADAPTER", add = ArgValueCandidates::new(candidates::adapters))]
     adapter: Option<String>,
     /// The adapter's model
     #[arg(long, value_name = "NAME")]

@@ -16,13 +16,14 @@ use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Home, journal, plain_file};
 use anyhow::Context;
+use clap_complete::ArgValueCandidates;
 use jiff::Timestamp;
 
+use crate::candidates;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
 use crate::sitting;
-
 /// Re-decide a recorded run with today's rules
 ///
 /// No model, no tool and no operator is needed: what they said is in the journal. Every reading of a
@@ -31,6 +32,7 @@ use crate::sitting;
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Try a detector at another sensitivity, as `blocker=loose` (may be given several times)
     #[arg(long, value_name = "DETECTOR=SENSITIVITY", value_parser = parse_change)]

@@ -18,8 +18,10 @@ use adjutant_runtime::{Driver, Ended};
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, Home, Mailbox};
 use anyhow::Context;
+use clap_complete::ArgValueCandidates;
 
 use crate::answers::Answers;
+use crate::candidates;
 use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
@@ -29,15 +31,19 @@ use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place, remark};
 use crate::sitting;
-
 /// Resume a run where it stopped
 ///
 /// Folds the run's journal and goes on from there with the options it was started with. A call that was
 /// interrupted is repeated only if it merely reads or its files show that it did not happen; otherwise
 /// the agent is told that its effect is unknown. Questions that are open are asked again.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+                  adjutant resume RUN\n  \
+                  adjutant resume RUN --context \"the port is 8080\"\n  \
+                  adjutant resume RUN --extend 10")]
 pub struct ResumeArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// What a blocked agent should know: a text, or the name of a file that holds it
     #[arg(long, value_name = "TEXT|FILE")]

@@ -6,7 +6,9 @@ use adjutant_core::words::effort::Effort;
 use adjutant_core::words::role::{BadRoleName, RoleName};
 use adjutant_core::words::{Mode, price};
 use adjutant_runtime::assembly::{self, Overrides, RunExtent};
+use clap_complete::ArgValueCandidates;
 
+use crate::candidates;
 use crate::exit::Ending;
 use crate::folder::FolderArgs;
 use crate::order::{Order, WorkFolder};
@@ -18,6 +20,10 @@ use crate::settings::Place;
 /// anything that the brief does not authorize. Everything is recorded in a journal, so that a run that is
 /// interrupted or killed goes on with `adjutant resume`. Files are changed in the working folder only.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+                  adjutant run brief.md --adapter anthropic --mode auto\n  \
+                  adjutant run brief.md --copy --max-dollars 2.50\n  \
+                  adjutant run brief.md --script script.yaml --answers answers.yaml")]
 pub struct RunArgs {
     /// The brief: a markdown file with YAML front matter, or `-` for stdin
     brief: PathBuf,
@@ -41,7 +47,7 @@ pub struct RunArgs {
     max_steps: Option<u32>,
     /// Who takes the turns: one of those that `adjutant adapters` lists [default: the brief's, else the configured one,
     /// else `scripted` if there is a script]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = ArgValueCandidates::new(candidates::adapters))]
     adapter: Option<String>,
     /// The adapter's model
     #[arg(long, value_name = "NAME")]

@@ -15,13 +15,15 @@ use adjutant_core::words::{Amendment, Budget, Category, Message, Part};
 use adjutant_runtime::say::{self, NotTold};
 use adjutant_store::Home;
 use adjutant_store::runs::{self, Found};
+use clap_complete::ArgValueCandidates;
+use serde_json::json;
 
 use super::run::parse_dollars;
+use crate::candidates;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
 use crate::sitting;
-
 /// Have a run stand still, to be resumed later
 ///
 /// Turns and calls in flight end first; nothing more begins. It stands still until `adjutant resume`, also for a worker,
@@ -29,23 +31,32 @@ use crate::sitting;
 #[derive(Debug, clap::Args)]
 pub struct PauseArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Cancel what is in flight instead of letting it end
     #[arg(long)]
     now: bool,
+    /// Print what was said to which run as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Stop a run for good
 #[derive(Debug, clap::Args)]
 pub struct StopArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
+    /// Print what was said to which run as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Tell a running agent something at its next turn
 #[derive(Debug, clap::Args)]
 pub struct SteerArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Tell one part that is at work, such as `subtask/2.1` or `critic` [default: whichever is at work]
     #[arg(long, value_name = "PART")]
@@ -53,6 +64,9 @@ pub struct SteerArgs {
     /// What the agent is told
     #[arg(required = true)]
     words: Vec<String>,
+    /// Print what was said to which run as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Change what a run may do while it runs
@@ -62,12 +76,13 @@ pub struct SteerArgs {
 #[derive(Debug, clap::Args)]
 pub struct AmendArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Authorize a category too (may be given several times)
-    #[arg(long, value_name = "CATEGORY")]
+    #[arg(long, value_name = "CATEGORY", add = ArgValueCandidates::new(candidates::categories))]
     authorize: Vec<String>,
     /// Authorize a category no more, as it stands in the brief (may be given several times)
-    #[arg(long, value_name = "CATEGORY")]
+    #[arg(long, value_name = "CATEGORY", add = ArgValueCandidates::new(candidates::categories))]
     withdraw: Vec<String>,
     /// Take a path into the brief's scope (may be given several times)
     #[arg(long, value_name = "PATH")]
@@ -87,6 +102,9 @@ pub struct AmendArgs {
     /// How many turns it may take, those before included
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_turns: Option<u64>,
+    /// Print what was said to which run as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Pauses a run.
@@ -101,15 +119,14 @@ pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
         (true, false) => " once what is in flight has ended",
         (false, _) => ", and no worker goes on with it",
     };
-    tell!("run {run_id}: it stands still{until}: adjutant resume {run_id}");
-    Ok(Ending::Done)
+    said(&run_id, "pause", is_driven, args.json, &format!("it stands still{until}: adjutant resume {run_id}"))
 }
 
 /// Stops a run.
 pub fn stop(args: &StopArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let (run_id, _) = unfinished(&home, &args.run)?;
-    tell(&home, &run_id, Message::Stop, "it is stopped")
+    tell(&home, &run_id, Message::Stop, args.json, "it is stopped")
 }
 
 /// Tells the agent of a run something.
@@ -121,11 +138,11 @@ pub fn steer(args: &SteerArgs, place: &Place) -> anyhow::Result<Ending> {
         return Err(Failure::usage("there is nothing to tell the agent").hint("write it behind the run's name").into());
     }
     let Some(given) = &args.part else {
-        return tell(&home, &run_id, Message::Steer(text), "the agent is told at its next turn");
+        return tell(&home, &run_id, Message::Steer(text), args.json, "the agent is told at its next turn");
     };
     let part = find_part(&events, given).map_err(no_address)?;
     let then = format!("{part} is told at its next turn");
-    tell_part(&home, &run_id, part, Message::Steer(text), &then)
+    tell_part(&home, &run_id, part, Message::Steer(text), args.json, &then)
 }
 
 fn no_address(error: NoAddress) -> Failure {
@@ -169,7 +186,7 @@ pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
     for line in amendment.lines() {
         tell!("{}", visible_line(&line));
     }
-    tell(&home, &run_id, Message::Amend(Box::new(amendment)), "the brief is amended")
+    tell(&home, &run_id, Message::Amend(Box::new(amendment)), args.json, "the brief is amended")
 }
 
 /// A scope that names no paths restrains nothing, and adding one to it would not either.
@@ -244,17 +261,42 @@ fn put(home: &Home, run_id: &RunId, to: Part, message: Message) -> anyhow::Resul
 }
 
 /// Tells the whole run something, and the operator what comes of it.
-fn tell(home: &Home, run_id: &RunId, message: Message, then: &str) -> anyhow::Result<Ending> {
-    tell_part(home, run_id, Part::root(), message, then)
+fn tell(home: &Home, run_id: &RunId, message: Message, json: bool, then: &str) -> anyhow::Result<Ending> {
+    tell_part(home, run_id, Part::root(), message, json, then)
 }
 
-fn tell_part(home: &Home, run_id: &RunId, to: Part, message: Message, then: &str) -> anyhow::Result<Ending> {
+fn tell_part(
+    home: &Home,
+    run_id: &RunId,
+    to: Part,
+    message: Message,
+    json: bool,
+    then: &str,
+) -> anyhow::Result<Ending> {
+    let what = word(&message);
     put(home, run_id, to, message)?;
-    let when = if say::is_driven(home, run_id) {
-        String::new()
+    let is_driven = say::is_driven(home, run_id);
+    let when = if is_driven { String::new() } else { format!(", once it is driven: adjutant resume {run_id}") };
+    said(run_id, what, is_driven, json, &format!("{then}{when}"))
+}
+
+/// The command by which an operator says this.
+const fn word(message: &Message) -> &'static str {
+    match message {
+        Message::Stop => "stop",
+        Message::Steer(_) => "steer",
+        Message::Amend(_) => "amend",
+        Message::Cancel | Message::Pause | Message::Interrupt => "pause",
+        Message::Mode(_) => "mode",
+    }
+}
+
+/// Says what was said to a run, and what comes of it: a word for people, an object for programs.
+fn said(run_id: &RunId, what: &str, is_driven: bool, json: bool, then: &str) -> anyhow::Result<Ending> {
+    if json {
+        super::print_json(&json!({ "run": run_id.as_str(), "said": what, "is_driven": is_driven }))?;
     } else {
-        format!(", once it is driven: adjutant resume {run_id}")
-    };
-    tell!("run {run_id}: {then}{when}");
+        tell!("run {run_id}: {then}");
+    }
     Ok(Ending::Done)
 }

@@ -8,13 +8,14 @@ use adjutant_store::Owner;
 use adjutant_store::runs::{self, Listed};
 use adjutant_store::scan::{self, Use};
 use anyhow::Context;
+use clap_complete::ArgValueCandidates;
 use jiff::Timestamp;
 
 use super::changes::{RunChanges, listed, named_run};
+use crate::candidates;
 use crate::exit::Ending;
 use crate::failure::{self, Failure};
 use crate::settings::Place;
-
 /// Show what a run is for, where it stands and what it changed
 ///
 /// Its objective and state, what it waits for, the last words of its agent, the files that it changed, what it used,
@@ -22,6 +23,7 @@ use crate::settings::Place;
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Print it as JSON
     #[arg(long)]

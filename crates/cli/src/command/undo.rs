@@ -12,14 +12,15 @@ use adjutant_store::lease::LeaseError;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, Home, OpenError, Owner};
 use anyhow::Context;
+use clap_complete::ArgValueCandidates;
 use jiff::Timestamp;
 use serde_json::json;
 
+use crate::candidates;
 use crate::console::confirm;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
-
 /// Number of paths shown for each kind of change; `--json` has all.
 const SHOWN_MAX: usize = 20;
 
@@ -31,8 +32,10 @@ const SHOWN_MAX: usize = 20;
 /// one of them. What is there now is kept first, so that an undo can be undone. Exit code 4 if nobody is there to be
 /// asked, 1 if something could not be put back: it is named, and the rest is put back.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  adjutant undo RUN --list\n  adjutant undo RUN 9 --file src/main.rs")]
 pub struct UndoArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// The call: its number, or a name that `--list` shows; the last one if it is left out
     call: Option<String>,

@@ -20,6 +20,7 @@ use crate::settings::{self, Place};
 /// no file is changed. The exit code is 0 if
 /// every brief can be run, warnings allowed, and 2 if one can't be run or read.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  adjutant validate brief.md\n  cat brief.md | adjutant validate - --json")]
 pub struct ValidateArgs {
     /// The briefs to check; `-` reads one from standard input
     #[arg(required = true, value_name = "FILE")]

@@ -4,10 +4,18 @@ use crate::exit::Ending;
 
 /// Print the version
 #[derive(Debug, clap::Args)]
-pub struct VersionArgs {}
+pub struct VersionArgs {
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
 
 /// Prints the version.
-pub fn run(_args: &VersionArgs) -> anyhow::Result<Ending> {
-    super::print(concat!(env!("CARGO_PKG_VERSION"), "\n"))?;
+pub fn run(args: &VersionArgs) -> anyhow::Result<Ending> {
+    if args.json {
+        super::print_json(&serde_json::json!({ "version": env!("CARGO_PKG_VERSION") }))?;
+    } else {
+        super::print(concat!(env!("CARGO_PKG_VERSION"), "\n"))?;
+    }
     Ok(Ending::Done)
 }

@@ -6,6 +6,7 @@
 mod adapters;
 mod anthropic;
 mod attacks;
+mod calls;
 mod changes;
 mod crew;
 mod crew_over_apis;

@@ -125,7 +125,9 @@ fn flags(help: &str) -> BTreeSet<&str> {
 
 /// The commands that a help text lists.
 fn subcommands(help: &str) -> Vec<&str> {
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // Those of the program stand in groups, the first of which is this.
+    let is_head = |line: &&str| *line == "Commands:" || *line == "Begin:";
+    let listed = help.lines().skip_while(|line| !is_head(line)).skip(1).take_while(|line| *line != "Options:");
     // What is indented further goes on with the line before.
     let named = listed.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
     named.filter_map(|rest| rest.split_whitespace().next()).filter(|name| *name != "help").collect()

@@ -8,14 +8,13 @@ use crate::words::{Category, GateAnswer};
 /// Arguments in the text, in characters.
 const ARGS_CHARS_MAX: usize = 400;
 
-/// Its text.
+/// Its text, as that of the call `call` of the run.
 #[must_use]
-pub fn text(explanation: &Explanation) -> String {
+pub fn text(call: u32, explanation: &Explanation) -> String {
     let args = explanation.args.to_string();
     let cut = args.char_indices().nth(ARGS_CHARS_MAX).map_or(args.as_str(), |(cut, _)| &args[..cut]);
     let more = if cut.len() < args.len() { " ..." } else { "" };
-    let mut text =
-        format!("call {}: {} {}{more}\n", explanation.call, visible_line(&explanation.tool), visible_line(cut));
+    let mut text = format!("call {call}: {} {}{more}\n", visible_line(&explanation.tool), visible_line(cut));
     text.push_str("\nwhat it would do:\n");
     if explanation.effects.is_empty() {
         text.push_str("  nothing beyond what its tool does\n");

@@ -1,15 +1,17 @@
 //! The tool calls of a run: its own, and those that a coding CLI made within it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::columns::table;
 use super::damage;
-use crate::trace::read::{Trace, TraceLine};
+use crate::trace::read::{Fields, Trace, TraceLine};
 use crate::trace::{EventKind, PeerKind, TraceLineKind};
+use crate::words::text::cut;
 
-/// The tool calls of a run, in the order in which they began.
+/// The tool calls of a run, in the order in which they were asked for; in that of their beginnings in the peer's traces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ToolCallList {
     /// The lines that can't be read.
@@ -23,16 +25,24 @@ pub struct ToolCallList {
     pub bridged: Vec<BridgedCall>,
 }
 
-/// A call that the runtime carried out.
+/// A call that an agent asked the runtime for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NativeCall {
+    /// The call's number in the run, by which `explain` knows it; absent in the peer's traces, and where the reply that
+    /// asked for it can't be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<u32>,
+    /// What was called, in short: a command, a path, an address, or else the arguments; absent where that is not on
+    /// record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what: Option<String>,
     /// Time of its beginning.
     pub at: Option<String>,
     /// The agent's own name for it.
     pub call_id: String,
     /// The tool.
     pub tool: String,
-    /// The gate's answer; `allow`, for a call that began.
+    /// The gate's answer; `allow` for a call that began, a dash for one that neither began nor was answered.
     pub auth: String,
     /// Its result.
     pub result: CallResult,
@@ -102,21 +112,30 @@ pub fn of(trace: &Trace<'_>) -> ToolCallList {
     // The calls that have begun and not ended, by name. Names come back, so a name is taken out when its
     // call ends.
     let mut native = HashMap::new();
+    // Our journals have what an agent asked for before it begins: the rows of its calls, by part and number in it.
+    let mut asked: HashMap<(String, u64), usize> = HashMap::new();
+    let mut counts: HashMap<String, u64> = HashMap::new();
     let mut bridged = HashMap::new();
     for line in &trace.lines {
         let fields = &line.fields;
         match &line.kind {
+            TraceLineKind::Known(EventKind::AgentReply) => {
+                let own = counts.entry(line.part.to_string()).or_default();
+                for call in fields.objects("calls") {
+                    *own += 1;
+                    asked.insert((line.part.to_string(), *own), tools.native.len());
+                    let number = u32::try_from(asked.len()).ok();
+                    tools.native.push(NativeCall { call: number, what: called(&call), ..row(None, &call) });
+                }
+            }
             TraceLineKind::Known(EventKind::ToolCall) => {
-                native.insert(name_of(line), tools.native.len());
-                tools.native.push(NativeCall {
-                    at: line.at.as_deref().map(str::to_owned),
-                    call_id: fields.word("call_id").into_owned(),
-                    tool: fields.word("name").into_owned(),
-                    auth: fields.word("auth_decision").into_owned(),
-                    result: CallResult::Pending,
-                    duration_ms: None,
-                    bytes: None,
-                });
+                let index = asked.get(&(line.part.to_string(), number_of(&fields.word("slot")))).copied();
+                let index = index.unwrap_or_else(|| push(&mut tools.native, line));
+                native.insert(name_of(line), index);
+                if let Some(call) = tools.native.get_mut(index) {
+                    call.at = line.at.as_deref().map(str::to_owned);
+                    call.auth = fields.word("auth_decision").into_owned();
+                }
             }
             TraceLineKind::Known(EventKind::ToolResult | EventKind::ToolCancelled | EventKind::Interrupted) => {
                 let Some(call) = native.remove(&name_of(line)).and_then(|index| tools.native.get_mut(index)) else {
@@ -130,15 +149,16 @@ pub fn of(trace: &Trace<'_>) -> ToolCallList {
                     _ => CallResult::Interrupted,
                 };
             }
-            TraceLineKind::Known(EventKind::ToolRejected) => tools.native.push(NativeCall {
-                at: line.at.as_deref().map(str::to_owned),
-                call_id: fields.word("call_id").into_owned(),
-                tool: fields.word("name").into_owned(),
-                auth: fields.word("rejection").into_owned(),
-                result: CallResult::Rejected,
-                duration_ms: None,
-                bytes: None,
-            }),
+            TraceLineKind::Known(EventKind::ToolRejected) => {
+                let index = asked.get(&(line.part.to_string(), fields.count("call"))).copied();
+                let index = index.unwrap_or_else(|| push(&mut tools.native, line));
+                // One that began and whose driver died gets its answer too: what became of it is said already.
+                if let Some(call) = tools.native.get_mut(index).filter(|call| call.result == CallResult::Pending) {
+                    call.at = line.at.as_deref().map(str::to_owned);
+                    call.auth = fields.word("rejection").into_owned();
+                    call.result = CallResult::Rejected;
+                }
+            }
             TraceLineKind::Peer(PeerKind::BridgedToolCall) => {
                 bridged.insert(fields.word("call_id"), tools.bridged.len());
                 tools.bridged.push(BridgedCall {
@@ -161,6 +181,44 @@ pub fn of(trace: &Trace<'_>) -> ToolCallList {
     tools
 }
 
+/// A row for a call of which nothing is known but what these fields say.
+fn row(at: Option<String>, fields: &Fields<'_>) -> NativeCall {
+    NativeCall {
+        call: None,
+        what: None,
+        at,
+        call_id: fields.word("call_id").into_owned(),
+        tool: fields.word("name").into_owned(),
+        auth: "-".to_owned(),
+        result: CallResult::Pending,
+        duration_ms: None,
+        bytes: None,
+    }
+}
+
+/// Adds a row for a call that no reply on record asked for. Returns its place.
+fn push(native: &mut Vec<NativeCall>, line: &TraceLine<'_>) -> usize {
+    let what = called(&line.fields).filter(|_| line.is_ours());
+    native.push(NativeCall { what, ..row(line.at.as_deref().map(str::to_owned), &line.fields) });
+    native.len() - 1
+}
+
+/// The number of a call in its part, by its slot: 3 for `call/3.1`.
+fn number_of(slot: &str) -> u64 {
+    slot.rsplit('/').next().and_then(|number| number.split('.').next()?.parse().ok()).unwrap_or(0)
+}
+
+/// What a call is about, in short.
+fn called(fields: &Fields<'_>) -> Option<String> {
+    let args = fields.object("args");
+    let named = ["cmd", "path", "url", "query"].into_iter().find_map(|name| args.text(name));
+    let said = named.or_else(|| fields.json("args").map(Cow::Borrowed)).filter(|said| !said.is_empty());
+    said.map(|said| cut(&said, CALLED_UNITS_MAX))
+}
+
+/// The longest that is shown of what was called, in UTF-16 units.
+const CALLED_UNITS_MAX: usize = 60;
+
 /// Returns the name that a call and its end have in common: the part and the slot, or else the agent's own name for it.
 fn name_of(line: &TraceLine<'_>) -> (String, String) {
     let name = line.fields.text("slot").unwrap_or_else(|| line.fields.word("call_id"));
@@ -180,7 +238,16 @@ pub fn text(tools: &ToolCallList) -> String {
         let runtime = if tools.is_ours { "Adjutant" } else { "OpenWar" };
         text += &format!("Native tool calls ({runtime} runtime):\n\n");
         let rows: Vec<_> = tools.native.iter().map(|call| native_cells(call, tools.is_ours)).collect();
-        text += &table(["at", "tool", "auth", "result", "duration", "bytes"], &rows);
+        if tools.is_ours {
+            let own = |(call, [at, tool, auth, result, duration, bytes]): (&NativeCall, [String; 6])| {
+                let number = call.call.map_or_else(|| "-".to_owned(), |number| number.to_string());
+                [number, at, tool, auth, result, duration, bytes, call.what.clone().unwrap_or_default()]
+            };
+            let rows: Vec<_> = tools.native.iter().zip(rows).map(own).collect();
+            text += &table(["call", "at", "tool", "auth", "result", "duration", "bytes", "what"], &rows);
+        } else {
+            text += &table(["at", "tool", "auth", "result", "duration", "bytes"], &rows);
+        }
     }
     if !tools.bridged.is_empty() {
         if !tools.native.is_empty() {

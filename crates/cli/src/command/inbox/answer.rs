@@ -5,7 +5,9 @@ use std::io::IsTerminal;
 use adjutant_core::view::inbox::{self, Row};
 use adjutant_core::words::{Category, QuestionKind};
 use adjutant_runtime::waiting::{self, AnswerResult, GivenAnswer, NotAnswered, Waiting};
+use clap_complete::ArgValueCandidates;
 
+use crate::candidates;
 use crate::console::confirm;
 use crate::exit::Ending;
 use crate::failure::Failure;
@@ -18,15 +20,19 @@ use crate::settings::Place;
 /// waits without a terminal goes on with `adjutant resume` or `adjutant work`. Ends with 4 if somebody else answered
 /// first.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+                  adjutant inbox answer ID y\n  \
+                  adjutant inbox answer ID n: keep the old one\n  \
+                  adjutant inbox answer --kind step \"\"")]
 pub(super) struct AnswerArgs {
     /// The question (its id, its short one, or its run), then your answer; with `--kind` your answer alone
     #[arg(required = true, value_name = "ID|WORD")]
     words: Vec<String>,
     /// Answer all open questions of one kind, such as `step`
-    #[arg(long, value_name = "KIND", value_parser = super::kind)]
+    #[arg(long, value_name = "KIND", value_parser = super::kind, add = ArgValueCandidates::new(candidates::kinds))]
     kind: Option<QuestionKind>,
     /// Of that kind only those about this category and nothing else, such as `filesystem_delete`
-    #[arg(long, value_name = "NAME", requires = "kind")]
+    #[arg(long, value_name = "NAME", requires = "kind", add = ArgValueCandidates::new(candidates::categories))]
     category: Option<String>,
     /// Don't ask whether all that was shown is meant
     #[arg(long, requires = "kind")]

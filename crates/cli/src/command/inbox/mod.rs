@@ -10,8 +10,10 @@ use adjutant_runtime::mail::SKIPPED_TOLD_MAX;
 use adjutant_runtime::waiting::{NotFound, Waiting};
 use adjutant_store::{Home, Owner};
 use anyhow::Context;
+use clap_complete::ArgValueCandidates;
 use jiff::Timestamp;
 
+use crate::candidates;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
@@ -40,7 +42,7 @@ enum InboxCommand {
 #[derive(Debug, Default, clap::Args)]
 struct InboxListArgs {
     /// Only those of one kind, such as `destructive`
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_parser = kind, add = ArgValueCandidates::new(candidates::kinds))]
     kind: Option<QuestionKind>,
     /// Print the questions as JSON
     #[arg(long)]

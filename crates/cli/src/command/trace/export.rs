@@ -16,14 +16,15 @@ use adjutant_store::recover::{self, Loss};
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Home, OpenError, Owner, verify};
 use anyhow::Context as _;
+use clap_complete::ArgValueCandidates;
 use jiff::Timestamp;
 
 use super::send;
+use crate::candidates;
 use crate::command::not_found;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::settings::Place;
-
 /// Write the record of a run for others
 ///
 /// As it is (`ndjson`), as OpenTelemetry traces (`otlp-json`, `otlp-grpc`), or as an evidence pack that a third party
@@ -32,6 +33,7 @@ use crate::settings::Place;
 #[derive(Debug, clap::Args)]
 pub(super) struct ExportArgs {
     /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// What is written
     #[arg(long, value_enum, default_value_t = ExportFormat::Ndjson)]
