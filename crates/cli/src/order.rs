@@ -36,7 +36,7 @@ use crate::notices;
 use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place, remark};
-use crate::sitting;
+use crate::sitting::{self, Driven};
 
 /// A run that is to begin, as its operator orders it.
 pub struct Order<'a> {
@@ -133,7 +133,12 @@ impl Order<'_> {
             }
             let (mut driver, opening) = sitting.driver(console, &remark);
             opening.record(&mut driver, Vec::new(), Vec::new())?;
-            sitting::drive(&mut driver, &screen, run_id.as_str(), journal.as_deref()).await
+            sitting::drive(
+                &mut driver,
+                &screen,
+                Driven { run_id: &run_id, kept: journal.as_deref().map(|path| (&home, path)) },
+            )
+            .await
         })?;
         // Whatever still waits for a line at the terminal must not keep the process.
         runtime.shutdown_background();
@@ -221,7 +226,7 @@ fn refuse_second(home: &Home, brief_id: &BriefId, answered: bool) -> anyhow::Res
         return Ok(());
     }
     Err(Failure::ending(Ending::Waiting, format!("the run `{run_id}` of this brief is unfinished"))
-        .hint(format!("`adjutant resume {run_id}` goes on with it; `--new` starts another"))
+        .hint(format!("`adjutant resume {}` goes on with it; `--new` starts another", runs::called(home, &run_id)))
         .into())
 }
 

@@ -12,6 +12,8 @@ use adjutant_core::words::{Key, Outcome, Question, QuestionKind};
 use adjutant_core::work::Work;
 use adjutant_runtime::assembly::{self, Sitting};
 use adjutant_runtime::{Driver, Ended};
+use adjutant_store::Home;
+use adjutant_store::runs;
 use anyhow::Context;
 
 use crate::exit::Ending;
@@ -79,23 +81,27 @@ pub fn recorded_brief(text: &str, roles: &CustomRoles) -> anyhow::Result<Brief> 
 /// # Errors
 ///
 /// If the journal can't be written any more, or another driver has the run.
-pub async fn drive(
-    driver: &mut Driver<'_, Work>,
-    screen: &Screen,
-    run_id: &str,
-    journal: Option<&Path>,
-) -> anyhow::Result<Ended> {
+pub async fn drive(driver: &mut Driver<'_, Work>, screen: &Screen, run: Driven<'_>) -> anyhow::Result<Ended> {
     let ended = tokio::select! {
         ended = driver.run() => ended?,
         never = screen.keep_status() => match never {},
     };
     screen.with_renderer(|renderer| {
         renderer.note("");
-        for line in closing(&ended, run_id, journal) {
+        for line in closing(&ended, run) {
             renderer.note(&line);
         }
     });
     Ok(ended)
+}
+
+/// A run that is driven here.
+#[derive(Clone, Copy)]
+pub struct Driven<'a> {
+    /// Its name.
+    pub run_id: &'a RunId,
+    /// The home that it is kept in and its journal; `None` for one of which nothing stays.
+    pub kept: Option<(&'a Home, &'a Path)>,
 }
 
 /// Returns the exit code for the end of a sitting. A question that is open decides which.
@@ -130,7 +136,8 @@ pub const fn outcome_ending(outcome: Outcome) -> Ending {
 }
 
 /// Returns the lines printed at the end of a sitting: how it ended, where the journal is, how to go on.
-fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
+fn closing(ended: &Ended, run: Driven<'_>) -> Vec<String> {
+    let Driven { run_id, kept } = run;
     let mut lines = vec![match ended {
         Ended::Finished(Outcome::Completed) => format!("run {run_id}: completed"),
         Ended::Finished(Outcome::Declined) => format!("run {run_id}: declined; nothing was done"),
@@ -143,23 +150,25 @@ fn closing(ended: &Ended, run_id: &str, journal: Option<&Path>) -> Vec<String> {
             format!("run {run_id}: sleeps until {}", adjutant_core::words::moment::timestamp(*until))
         }
     }];
-    let Some(journal) = journal else { return lines };
+    let Some((home, journal)) = kept else { return lines };
+    // Another run of the brief may have begun meanwhile.
+    let called = runs::called(home, run_id);
     match ended {
-        Ended::Finished(_) => lines.push(format!("look at it: adjutant inspect {run_id}")),
-        Ended::Interrupted => lines.push(format!("go on: adjutant resume {run_id}")),
+        Ended::Finished(_) => lines.push(format!("look at it: adjutant inspect {called}")),
+        Ended::Interrupted => lines.push(format!("go on: adjutant resume {called}")),
         Ended::Sleeping(_) => {
-            lines.push(format!("a worker goes on with it then; to try again now: adjutant resume {run_id}"));
+            lines.push(format!("a worker goes on with it then; to try again now: adjutant resume {called}"));
         }
         Ended::Waiting(open) => lines.push(match open.first().map(|(_, question)| (question.kind, question)) {
             Some((QuestionKind::Blocker, _)) => {
-                format!("go on: adjutant resume {run_id} --context \"what the agent should know\"")
+                format!("go on: adjutant resume {called} --context \"what the agent should know\"")
             }
             Some((QuestionKind::Limit, question)) => {
                 let what = question.options.first().map(|offer| offer.changes.as_str()).unwrap_or_default();
                 let amount = if what.contains("steps") { "10" } else { "N" };
-                format!("go on: adjutant resume {run_id} --extend {amount} ({what})")
+                format!("go on: adjutant resume {called} --extend {amount} ({what})")
             }
-            _ => format!("go on: adjutant resume {run_id}"),
+            _ => format!("go on: adjutant resume {called}"),
         }),
     }
     lines.push(format!("journal: {}", journal.display()));

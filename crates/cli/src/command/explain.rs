@@ -55,6 +55,12 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
         }
     };
     let reading = journal::read_only(&home, &run_id)?;
+    if let Some(first) = reading.damaged.first() {
+        tell!(
+            "warning: the journal is damaged or was changed after it was written ({first}), so this may not be what \
+             happened; `adjutant trace verify {run_id}` says where"
+        );
+    }
     let start = sitting::run_start(&reading.events)?;
     let options = latest_options(&reading.events, &start.options);
     let brief = sitting::recorded_brief(&start.brief, start.options.work.custom_roles())?;

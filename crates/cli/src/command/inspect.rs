@@ -107,6 +107,7 @@ pub fn run(args: &InspectArgs, place: &Place) -> anyhow::Result<Ending> {
     trace.damaged.extend(&files.unusable);
     trace.damaged.sort_unstable();
     trace.damaged.dedup();
+    super::warn_of_changes(&args.run, &trace, files.lines.iter().map(|(_, line)| line.as_bytes()));
     show(args, &home, &files, &trace)?;
     Ok(Ending::Done)
 }

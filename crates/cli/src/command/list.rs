@@ -76,7 +76,7 @@ fn with_costs(home: &Home, listed: &[&Listed]) -> Vec<ListRow> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let each = listed.len().div_ceil(threads).max(1);
     std::thread::scope(|scope| {
-        let row = |listed: &&Listed| ListRow { cost: cost_of(home, listed, &prices), ..listed.row() };
+        let row = |listed: &&Listed| costed(home, listed, &prices);
         let parts: Vec<_> =
             (listed.chunks(each)).map(|part| scope.spawn(move || part.iter().map(row).collect::<Vec<_>>())).collect();
         let joined = parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
@@ -84,10 +84,17 @@ fn with_costs(home: &Home, listed: &[&Listed]) -> Vec<ListRow> {
     })
 }
 
-/// The cost of a run of ours; `None` if nothing of it was counted.
-fn cost_of(home: &Home, listed: &Listed, prices: &BTreeMap<String, Prices>) -> Option<String> {
-    let Listed::Run(run) = listed else { return None };
-    let lines = runs::turn_lines(&home.journal(&run.run_id)).ok()?;
-    let trace = read::read_lines(lines.iter().map(|(number, line)| (*number, line.as_str())));
-    Some(cost::of(&trace, Pricing::Configured(prices)).in_short()).filter(|cost| cost != "-")
+/// The row of a run, with its cost if anything was counted, and a word if its journal was changed after it was written.
+fn costed(home: &Home, listed: &Listed, prices: &BTreeMap<String, Prices>) -> ListRow {
+    let Listed::Run(run) = listed else { return listed.row() };
+    let Ok(turns) = runs::turn_lines(&home.journal(&run.run_id)) else { return listed.row() };
+    let trace = read::read_lines(turns.lines.iter().map(|(number, line)| (*number, line.as_str())));
+    let cost = Some(cost::of(&trace, Pricing::Configured(prices)).in_short()).filter(|cost| cost != "-");
+    let row = ListRow { cost, ..listed.row() };
+    // Damaged lines don't fit either, and are counted already.
+    if turns.breaks == 0 || run.damaged > 0 {
+        return row;
+    }
+    let with_word = |state: Option<String>| state.map(|state| format!("{state}; changed after it was written"));
+    ListRow { state: with_word(row.state), says: with_word(row.says), ..row }
 }

@@ -34,7 +34,9 @@ pub mod completions;
 pub mod man;
 pub mod version;
 
+use adjutant_core::trace::read::Trace;
 use adjutant_core::words::visible::visible_json;
+use adjutant_store::chain;
 use adjutant_store::config::ConfigError;
 use adjutant_store::runs::FindError;
 use jiff::Timestamp;
@@ -51,6 +53,16 @@ fn not_found(error: FindError) -> anyhow::Error {
 /// A configuration that can't be used.
 pub fn config_failure(error: &ConfigError) -> Failure {
     Failure::of(Ending::Usage, error, error.hint())
+}
+
+/// Warns of a journal of ours whose lines don't fit together. Where one of them is damaged that is said already.
+fn warn_of_changes<'l>(run: &str, trace: &Trace<'_>, lines: impl Iterator<Item = &'l [u8]>) {
+    if trace.is_ours() && trace.damaged.is_empty() && chain::breaks(lines) > 0 {
+        tell!(
+            "warning: the journal was changed after it was written, so this may not be what happened; `adjutant trace \
+             verify {run}` says where"
+        );
+    }
 }
 
 /// Reads a time as a person types it: a day, which begins at midnight UTC, or a time.

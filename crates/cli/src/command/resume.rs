@@ -30,7 +30,7 @@ use crate::notices;
 use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place, remark};
-use crate::sitting;
+use crate::sitting::{self, Driven};
 /// Resume a run where it stopped
 ///
 /// Folds the run's journal and goes on from there with the options it was started with. A call that was
@@ -133,7 +133,8 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             console.show_question(&key, &question);
         }
         driver.recover().await?;
-        let ended = sitting::drive(&mut driver, &screen, run_id.as_str(), Some(&journal)).await?;
+        let run = Driven { run_id: &run_id, kept: Some((&home, &journal)) };
+        let ended = sitting::drive(&mut driver, &screen, run).await?;
         driver.leave();
         anyhow::Ok(ended)
     })?;

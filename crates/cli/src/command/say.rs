@@ -119,7 +119,13 @@ pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
         (true, false) => " once what is in flight has ended",
         (false, _) => ", and no worker goes on with it",
     };
-    said(&run_id, "pause", is_driven, args.json, &format!("it stands still{until}: adjutant resume {run_id}"))
+    said(
+        &run_id,
+        "pause",
+        is_driven,
+        args.json,
+        &format!("it stands still{until}: adjutant resume {}", runs::called(&home, &run_id)),
+    )
 }
 
 /// Stops a run.
@@ -276,7 +282,11 @@ fn tell_part(
     let what = word(&message);
     put(home, run_id, to, message)?;
     let is_driven = say::is_driven(home, run_id);
-    let when = if is_driven { String::new() } else { format!(", once it is driven: adjutant resume {run_id}") };
+    let when = if is_driven {
+        String::new()
+    } else {
+        format!(", once it is driven: adjutant resume {}", runs::called(home, run_id))
+    };
     said(run_id, what, is_driven, json, &format!("{then}{when}"))
 }
 

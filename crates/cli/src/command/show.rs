@@ -49,6 +49,7 @@ pub fn run(args: &ShowArgs, place: &Place) -> anyhow::Result<Ending> {
     })
     .with_context(|| format!("can't read the journal `{}`", path.display()))?;
     let trace = read::read_lines(lines.iter().map(|(number, line)| (*number, line.as_str())));
+    super::warn_of_changes(&args.run, &trace, lines.iter().map(|(_, line)| line.as_bytes()));
     let cost = cost::of(&trace, Pricing::Configured(&super::inspect::prices(&home)));
     // What it changed is worth much, but a run whose folder is gone can be looked at all the same.
     let (files, not_shown, workdir) = match RunChanges::of(&home, run_id) {
@@ -61,6 +62,7 @@ pub fn run(args: &ShowArgs, place: &Place) -> anyhow::Result<Ending> {
     };
     let row = Listed::Run(summed.clone());
     let besides = Besides {
+        called: runs::called(&home, &summed.run_id),
         state: summed.state(),
         says: row.row().says.unwrap_or_default(),
         cost: &cost,

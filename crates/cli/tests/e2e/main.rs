@@ -35,6 +35,7 @@ mod link_attacks;
 mod loopback;
 mod memory;
 mod models;
+mod newcomer;
 mod openai;
 mod readme;
 mod recorded;

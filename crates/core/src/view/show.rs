@@ -94,6 +94,8 @@ pub struct ChangedFile {
 /// What is known of a run besides its trace.
 #[derive(Debug, Clone)]
 pub struct Besides<'a> {
+    /// The name by which it is meant and no other run of its brief.
+    pub called: String,
     /// Where it stands.
     pub state: RunState,
     /// The same in an operator's words.
@@ -111,7 +113,7 @@ pub struct Besides<'a> {
 /// The run that `trace` tells of, whose summary is `summary`.
 #[must_use]
 pub fn of(trace: &Trace<'_>, summary: &Summary, besides: Besides<'_>) -> RunCard {
-    let Besides { state, says, cost, files, not_shown, workdir } = besides;
+    let Besides { called, state, says, cost, files, not_shown, workdir } = besides;
     let run_id = summary.run_id.clone().unwrap_or_default();
     let start = trace.lines.iter().find(|line| line.kind.known() == Some(EventKind::RunStart));
     let brief = start.map(|line| line.fields.word("brief").into_owned()).unwrap_or_default();
@@ -128,7 +130,13 @@ pub fn of(trace: &Trace<'_>, summary: &Summary, besides: Besides<'_>) -> RunCard
         says,
         waits_for: summary.waiting.iter().map(|question| question.text.clone()).collect(),
         last_words,
-        next: next(&run_id, state, copied_from.is_some(), files.as_ref().is_some_and(|files| !files.is_empty())),
+        next: next(
+            &run_id,
+            &called,
+            state,
+            copied_from.is_some(),
+            files.as_ref().is_some_and(|files| !files.is_empty()),
+        ),
         files,
         not_shown,
         started_at: summary.started_at.clone(),
@@ -144,17 +152,18 @@ pub fn of(trace: &Trace<'_>, summary: &Summary, besides: Besides<'_>) -> RunCard
     }
 }
 
-/// The commands to type next, the likeliest first.
-fn next(run_id: &str, state: RunState, is_copy: bool, has_changes: bool) -> Vec<(String, &'static str)> {
-    let command = |what: &str| format!("adjutant {what} {run_id}");
+/// The commands to type next, the likeliest first. The inbox knows a run by its exact name; elsewhere `called` is what
+/// means no other run of its brief.
+fn next(run_id: &str, called: &str, state: RunState, is_copy: bool, has_changes: bool) -> Vec<(String, &'static str)> {
+    let command = |what: &str| format!("adjutant {what} {called}");
     let mut next = match state {
         RunState::Waits(_) => vec![
-            (command("inbox show"), "the whole question, and what may be answered"),
+            (format!("adjutant inbox show {run_id}"), "the whole question, and what may be answered"),
             (command("resume"), "go on here, and be asked"),
         ],
         RunState::Answered => vec![(command("resume"), "go on with what was answered")],
         RunState::Running => vec![
-            (format!("adjutant steer {run_id} \"WORDS\""), "tell the agent something"),
+            (format!("adjutant steer {called} \"WORDS\""), "tell the agent something"),
             (command("pause"), "let it stand still"),
         ],
         RunState::Sleeps(_) | RunState::Unfinished => vec![(command("resume"), "go on")],
@@ -293,7 +302,7 @@ mod tests {
             cost: "~$0.42".into(),
             workdir: Some("/copy".into()),
             copied_from: Some("/home".into()),
-            next: next("2026-01-15-FIRST", state, true, true),
+            next: next("2026-01-15-FIRST", "2026-01-15-FIRST-r1", state, true, true),
         }
     }
 
@@ -308,11 +317,11 @@ mod tests {
     fn a_change_is_brought_home_once_the_run_is_over() {
         let commands = |state| -> Vec<String> {
             let words = |(command, _): (String, &str)| command.split(' ').nth(1).unwrap_or_default().to_owned();
-            next("r", state, true, true).into_iter().map(words).collect()
+            next("r", "r", state, true, true).into_iter().map(words).collect()
         };
         assert_eq!(commands(RunState::Ended(Outcome::Completed)), ["diff", "apply", "inspect"]);
         assert_eq!(commands(RunState::Running), ["steer", "pause", "diff", "inspect"]);
-        let unchanged = next("r", RunState::Ended(Outcome::Failed), true, false);
+        let unchanged = next("r", "r", RunState::Ended(Outcome::Failed), true, false);
         assert_eq!(unchanged.len(), 1, "there is nothing to bring home");
     }
 }

@@ -211,13 +211,15 @@ impl ResumeChanges {
 ///
 /// # Errors
 ///
-/// [`Unready::NotBegun`] if it has none.
+/// [`Unready::NotBegun`] if it has none, [`Unready::UnreadableStart`] if there are events that come after one.
 pub fn run_start(events: &[Event]) -> Result<&RunStart, Unready> {
     let start = events.iter().find_map(|event| match &event.body {
         Body::Run(RunEvent::RunStart(start)) => Some(&**start),
         _ => None,
     });
-    start.ok_or(Unready::NotBegun)
+    // Behind the header nothing comes before it.
+    let is_behind_header = |event: &Event| !matches!(event.body, Body::Run(RunEvent::TraceVersion { .. }));
+    start.ok_or(if events.iter().any(is_behind_header) { Unready::UnreadableStart } else { Unready::NotBegun })
 }
 
 /// The options that held last.

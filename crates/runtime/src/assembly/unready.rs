@@ -50,6 +50,9 @@ pub enum Unready {
     /// Its journal has no beginning.
     #[error("the run was killed before its beginning was on record")]
     NotBegun,
+    /// The line of its journal that has its beginning can't be read.
+    #[error("the line of the journal with the run's beginning (`run_start`) can't be read")]
+    UnreadableStart,
     /// Its brief can't be read any more.
     #[error("the brief in the journal can't be read by this version")]
     UnreadableBrief,
@@ -69,6 +72,9 @@ impl Unready {
             Self::Recording(_) => Some("name another file with --record".to_owned()),
             Self::Open(error) => error.hint(),
             Self::NotBegun => Some("start it anew with `adjutant run --new`".to_owned()),
+            Self::UnreadableStart => {
+                Some("`adjutant trace verify RUN` says what is wrong; without that line the run can't go on".to_owned())
+            }
             Self::Create(_) | Self::UnreadableBrief => None,
         }
     }
@@ -80,7 +86,7 @@ impl Unready {
             Self::Agent(error) => !matches!(error, AgentError::NotMade(_)),
             Self::Sandbox(error) => error.is_usage(),
             Self::Settings(_) | Self::Keys(_) | Self::Unpriced(_) | Self::Workdir { .. } | Self::Recording(_) => true,
-            Self::Create(_) | Self::Open(_) | Self::NotBegun | Self::UnreadableBrief => false,
+            Self::Create(_) | Self::Open(_) | Self::NotBegun | Self::UnreadableStart | Self::UnreadableBrief => false,
         }
     }
 }

@@ -367,7 +367,7 @@ impl OpenError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Damaged { .. } => Some(
-                "look at it with `adjutant inspect RUN --trace`; `--accept-damage` goes on with what can be read"
+                "`adjutant trace verify RUN` says what is wrong; `--accept-damage` goes on with what can be read"
                     .into(),
             ),
             Self::Lease(LeaseError::Held { holder, .. }) => Some(format!("wait for it, or end {holder}")),

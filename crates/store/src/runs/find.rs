@@ -136,6 +136,16 @@ pub fn find(home: &Home, given: &str) -> Result<Found, FindError> {
     }
 }
 
+/// Returns the name by which [`find`] finds `run_id` and no other: the first run of a brief has the brief's id, which means
+/// the latest once there are several, so that it is `-r1` then.
+#[must_use]
+pub fn called(home: &Home, run_id: &RunId) -> String {
+    match find(home, run_id.as_str()) {
+        Ok(Found::Run(found)) if found != *run_id => format!("{run_id}-r1"),
+        Ok(_) | Err(_) => run_id.to_string(),
+    }
+}
+
 /// Returns the run or session with exactly the name `name`, if there is one. Only its own files are looked at.
 #[must_use]
 pub fn named(home: &Home, name: &str) -> Option<Found> {

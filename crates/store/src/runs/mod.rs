@@ -26,12 +26,12 @@ use adjutant_core::words::id::{BriefId, RunId};
 use jiff::Timestamp;
 
 pub use catalogue::{Catalogue, Catalogued, Identity};
-pub use find::{FindError, Found, find, named};
+pub use find::{FindError, Found, called, find, named};
 pub use open::{
     AllAsking, Asking, Beginnings, Idle, beginnings, begins_sitting, idle, open_questions, open_questions_of,
 };
 pub use peer_files::PeerFiles;
-pub use spending::turn_lines;
+pub use spending::{TurnLines, turn_lines};
 pub use summary::{PeerSummary, RunSummary};
 pub use tail::{Gained, Tail};
 

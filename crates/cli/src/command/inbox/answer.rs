@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use adjutant_core::view::inbox::{self, Row};
 use adjutant_core::words::{Category, QuestionKind};
 use adjutant_runtime::waiting::{self, AnswerResult, GivenAnswer, NotAnswered, Waiting};
+use adjutant_store::{Home, runs};
 use clap_complete::ArgValueCandidates;
 
 use crate::candidates;
@@ -65,7 +66,7 @@ pub(super) fn run(args: &AnswerArgs, place: &Place) -> anyhow::Result<Ending> {
     for (row, word) in rows {
         came.push(waiting.give(&home, row, GivenAnswer::Typed(&word), "inbox").map_err(not_answered)?);
     }
-    tell(args, &waiting, &came)?;
+    tell(&home, args, &waiting, &came)?;
     // Of many some are won; of one, or where none was, the other answers are the result.
     Ok(if came.iter().any(|came| came.is_ours) { Ending::Done } else { Ending::Waiting })
 }
@@ -119,7 +120,7 @@ fn not_answered(error: NotAnswered) -> anyhow::Error {
     }
 }
 
-fn tell(args: &AnswerArgs, waiting: &Waiting, came: &[AnswerResult]) -> anyhow::Result<()> {
+fn tell(home: &Home, args: &AnswerArgs, waiting: &Waiting, came: &[AnswerResult]) -> anyhow::Result<()> {
     if args.json {
         return super::super::print_json(&came);
     }
@@ -136,7 +137,10 @@ fn tell(args: &AnswerArgs, waiting: &Waiting, came: &[AnswerResult]) -> anyhow::
     super::super::print(&text)?;
     match parked.as_slice() {
         [] => {}
-        [run] => tell!("go on: adjutant resume {run}, or let `adjutant work` do it"),
+        [run] => {
+            let called = run.parse().map_or_else(|_| (*run).to_owned(), |run_id| runs::called(home, &run_id));
+            tell!("go on: adjutant resume {called}, or let `adjutant work` do it");
+        }
         several => tell!("{} runs go on with `adjutant work`", several.len()),
     }
     Ok(())

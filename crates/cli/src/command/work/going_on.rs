@@ -15,7 +15,7 @@ use crate::folder::{self, FolderArgs, FolderPrompt};
 use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place};
-use crate::sitting;
+use crate::sitting::{self, Driven};
 
 /// A run that a worker goes on with.
 pub(super) struct GoingOn {
@@ -80,7 +80,7 @@ impl GoingOn {
             }
             driver.let_sleep();
             driver.recover().await?;
-            sitting::drive(&mut driver, &screen, run_id.as_str(), Some(&journal)).await
+            sitting::drive(&mut driver, &screen, Driven { run_id, kept: Some((&home, &journal)) }).await
         })?;
         runtime.shutdown_background();
         sitting::close(sitting)
