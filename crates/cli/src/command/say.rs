@@ -81,7 +81,7 @@ pub struct AmendArgs {
     /// Authorize a category too (may be given several times)
     #[arg(long, value_name = "CATEGORY", add = ArgValueCandidates::new(candidates::categories))]
     authorize: Vec<String>,
-    /// Authorize a category no more, as it stands in the brief (may be given several times)
+    /// Withdraw a category that the brief authorizes, as it stands there (may be given several times)
     #[arg(long, value_name = "CATEGORY", add = ArgValueCandidates::new(candidates::categories))]
     withdraw: Vec<String>,
     /// Take a path into the brief's scope (may be given several times)
@@ -90,16 +90,16 @@ pub struct AmendArgs {
     /// Take a path out of the brief's scope, as it stands there (may be given several times)
     #[arg(long, value_name = "PATH")]
     unscope: Vec<String>,
-    /// How many tokens the run may use from here on, those before included
+    /// New token limit for the whole run, including what it has used
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: Option<u64>,
-    /// How many minutes it may take, those before included
+    /// New limit of minutes for the whole run, including those it took
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_minutes: Option<u64>,
-    /// What it may cost, such as 2.50, what it cost before included
+    /// New limit of dollars for the whole run, such as 2.50, including what it has cost
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     max_dollars: Option<u64>,
-    /// How many turns it may take, those before included
+    /// New limit of turns for the whole run, including those it took
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_turns: Option<u64>,
     /// Print what was said to which run as JSON

@@ -244,7 +244,7 @@ fn text(run_id: &RunId, manifest: &Manifest, plan: &Plan) -> String {
         }
     }
     if plan.differences.is_empty() {
-        text.push_str("everything that was kept is as it was\n");
+        text.push_str("nothing to restore: the files match the saved copy\n");
     }
     if !manifest.left_out.is_empty() {
         let named: Vec<_> = manifest.left_out.iter().take(SHOWN_MAX).map(|path| shown(path)).collect();

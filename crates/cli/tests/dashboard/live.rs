@@ -115,7 +115,7 @@ fn a_window_that_was_hidden_goes_on_where_it_was() {
     browser.until("document.querySelector('form.say .came').textContent.includes('it stands still')");
     running.until("says (dashboard): pause");
     running.finish().expect_code(130);
-    browser.until("document.querySelector('#status').innerText.includes('No process drives it now')");
+    browser.until("document.querySelector('#status').innerText.includes('Not running.')");
 }
 
 #[test]

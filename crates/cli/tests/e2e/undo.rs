@@ -55,7 +55,7 @@ fn what_a_command_deleted_comes_back_in_a_repository_and_elsewhere() {
         assert_eq!(home.read("work/keep.txt"), "one\r\ntwo");
         assert_eq!(fs::read(home.path("work/sub/deep.bin")).expect("there"), [0, 255, 10, 13]);
         assert_eq!(home.read("work/new"), "later\n", "what came later stays");
-        home.run(&["undo", RUN, "--yes"]).expect_code(0).expect_text("as it was");
+        home.run(&["undo", RUN, "--yes"]).expect_code(0).expect_text("nothing to restore");
 
         home.run(&["undo", RUN, "undo-1", "--exact", "--yes"]).expect_code(0);
         assert_eq!(work(&home).len(), 1, "an undo can be undone");
@@ -166,7 +166,7 @@ fn what_a_killed_undo_left_is_removed_by_the_next() {
     for path in [&left, living, &others] {
         home.write(&format!("work/{path}"), "half");
     }
-    home.run(&["undo", RUN, "--yes"]).expect_code(0).expect_text("as it was");
+    home.run(&["undo", RUN, "--yes"]).expect_code(0).expect_text("nothing to restore");
     assert!(!home.path(&format!("work/{left}")).exists());
     assert!(home.path(&format!("work/{living}")).exists(), "whoever lives is still writing");
     assert!(home.path(&format!("work/{others}")).exists(), "no undo wrote there");

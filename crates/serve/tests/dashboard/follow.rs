@@ -151,7 +151,7 @@ async fn what_others_do_is_seen_though_the_journal_is_silent() {
     assert_eq!((places.len(), &head["questions"][0]["answered"]), (0, &Value::Bool(true)));
     drop(journal);
     let (_, head) = events.moments().await;
-    assert!(head["status"].as_str().is_some_and(|status| status.contains("No process drives it now")));
+    assert!(head["status"].as_str().is_some_and(|status| status.contains("Not running.")));
 }
 
 #[tokio::test]
