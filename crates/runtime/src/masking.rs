@@ -181,6 +181,7 @@ mod tests {
         "/offered/hash",
         "/versions/",
         "/options/workdir",
+        "/options/copied_from",
         "/options/home",
         "/options/runtime_home",
         "/options/script",
