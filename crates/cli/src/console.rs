@@ -150,14 +150,14 @@ impl Console {
     pub fn show_question(&self, key: &Key, question: &Question) {
         if self.questions().announce(key) {
             self.ignore_typed(BEFORE);
-            self.screen.with_renderer(|renderer| renderer.question(question));
+            self.screen.with_renderer(|renderer| renderer.question(key, question));
         }
     }
 
     /// Shows a question that another one had precedence over, now that it is known that it needs no number.
     fn show_unseen(&self, key: &Key, question: &Question) {
         if self.questions().take_unseen(key) {
-            self.screen.with_renderer(|renderer| renderer.question(question));
+            self.screen.with_renderer(|renderer| renderer.question(key, question));
         }
     }
 
@@ -289,7 +289,7 @@ impl Console {
             for shown in questions.take_changes() {
                 self.screen.with_renderer(|renderer| match shown.number {
                     Some(number) => renderer.numbered_question(number, &shown.key, &shown.question),
-                    None => renderer.question(&shown.question),
+                    None => renderer.question(&shown.key, &shown.question),
                 });
             }
         }
@@ -341,11 +341,10 @@ impl Console {
         let kind = question.kind;
         if reply::is_help(said) {
             self.ignore_typed(BEFORE);
+            let Some(key) = questions.key(number) else { return EntryOutcome::Refused };
             self.screen.with_renderer(|renderer| match questions.numbers() {
-                NumbersShown::All { .. } => questions.key(number).into_iter().for_each(|key| {
-                    renderer.numbered_question(number, key, &question);
-                }),
-                NumbersShown::Never | NumbersShown::Before { .. } => renderer.question(&question),
+                NumbersShown::All { .. } => renderer.numbered_question(number, key, &question),
+                NumbersShown::Never | NumbersShown::Before { .. } => renderer.question(key, &question),
             });
             return EntryOutcome::Refused;
         }

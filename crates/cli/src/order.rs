@@ -120,6 +120,7 @@ impl Order<'_> {
         }
         let ended = runtime.block_on(async {
             let screen = Screen::new(Renderer::on_stdout(self.json));
+            screen.attend(&sitting);
             let mailbox = temporary.is_none().then(|| Mailbox::of(&home, &run_id));
             let console = Arc::new(Console::new(screen.clone(), answers, mailbox)?);
             screen.note(&sitting::first_line(&sitting, &format!("run {run_id}")));

@@ -9,9 +9,10 @@ use adjutant_core::inbox::mailbox::Answer;
 use adjutant_core::view::inbox::as_typed;
 use adjutant_core::words::Question;
 use adjutant_core::words::visible::visible_line;
+use adjutant_runtime::assembly::Sitting;
 use adjutant_runtime::{DisplayFn, DisplayItem};
 
-use crate::render::Renderer;
+use crate::render::{FolderView, Renderer};
 
 /// A screen.
 pub struct Screen {
@@ -29,6 +30,12 @@ impl Screen {
     /// Lends the renderer.
     pub fn with_renderer<T>(&self, say: impl FnOnce(&mut Renderer) -> T) -> T {
         say(&mut self.renderer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Shows what calls of a run change in its folder from here on.
+    pub fn attend(&self, sitting: &Sitting) {
+        let folder = FolderView::new(sitting.options().workdir.clone().into(), sitting.secrets().clone());
+        self.with_renderer(|renderer| renderer.attend(sitting.run_id().clone(), folder));
     }
 
     /// Says something about the run that is no event.

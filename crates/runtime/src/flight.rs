@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use adjutant_core::gate::custody::{Custody, Outside};
+use adjutant_core::gate::secrets::Masker;
 use adjutant_core::gate::{Grant, HookAnswer, HookCall};
 use adjutant_core::session::sentences;
 use adjutant_core::session::transcript::MASKED_ARGUMENTS;
@@ -119,15 +120,21 @@ pub(crate) async fn turn(
     cancel: CancellationToken,
 ) -> Landing {
     let began = Instant::now();
-    let streams = Mutex::new((masks.stream(), masks.stream()));
+    let streams = Mutex::new((masks.stream(), None::<Masker>));
     let received = AtomicU64::new(0);
     let show = |delta: Delta| {
         let (Delta::Text(piece) | Delta::Thinking(piece)) = &delta;
         received.fetch_add(piece.len() as u64, Ordering::Relaxed);
         let (said, thought) = &mut *streams.lock().unwrap_or_else(PoisonError::into_inner);
         let delta = match delta {
-            Delta::Text(text) => Delta::Text(said.push(&text)),
-            Delta::Thinking(text) => Delta::Thinking(thought.push(&text)),
+            Delta::Text(text) => {
+                // What is held back of the thinking stands before what is said.
+                if let Some(thought) = thought.take() {
+                    operator.show(Progress::Turn(&key.part, Delta::Thinking(thought.finish())));
+                }
+                Delta::Text(said.push(&text))
+            }
+            Delta::Thinking(text) => Delta::Thinking(thought.get_or_insert_with(|| masks.stream()).push(&text)),
         };
         operator.show(Progress::Turn(&key.part, delta));
     };
@@ -137,7 +144,9 @@ pub(crate) async fn turn(
         "the limit of minutes was reached while the turn was taken".clone_into(&mut failure.message);
     }
     let (said, thought) = streams.into_inner().unwrap_or_else(PoisonError::into_inner);
-    operator.show(Progress::Turn(&key.part, Delta::Thinking(thought.finish())));
+    if let Some(thought) = thought {
+        operator.show(Progress::Turn(&key.part, Delta::Thinking(thought.finish())));
+    }
     operator.show(Progress::Turn(&key.part, Delta::Text(said.finish())));
     for call in result.iter_mut().flat_map(|reply| &mut reply.calls) {
         call.resolved = tools.resolve(call).await;

@@ -119,6 +119,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let journal = sitting.journal_path().to_owned();
     let ended = runtime.block_on(async {
         let screen = Screen::new(Renderer::on_stdout(args.json));
+        screen.attend(&sitting);
         let mailbox = Mailbox::of(&home, &run_id);
         let console = Arc::new(Console::new(screen.clone(), answers, Some(mailbox.clone()))?);
         screen.note(&sitting::first_line(&sitting, &format!("resuming {run_id}")));

@@ -342,6 +342,12 @@ impl Sitting {
         &self.equipped.options
     }
 
+    /// The secrets that are masked wherever they are shown.
+    #[must_use]
+    pub fn secrets(&self) -> &SecretSet {
+        &self.equipped.secrets
+    }
+
     /// The agents: the run's own, those to fall back on, those of single roles.
     #[must_use]
     pub fn agents(&self) -> &[Arc<dyn Agent>] {

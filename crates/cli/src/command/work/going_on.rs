@@ -66,6 +66,7 @@ impl GoingOn {
         let journal = sitting.journal_path().to_owned();
         runtime.block_on(async {
             let screen = Screen::new(renderer);
+            screen.attend(&sitting);
             let (mailbox, since) = (Mailbox::of(&home, run_id), last_sitting(sitting.events()));
             let operator = Arc::new(Unattended::new(mailbox, self.stop.clone(), since, screen.show()));
             screen.note(&sitting::first_line(&sitting, &format!("resuming {run_id}")));
@@ -75,8 +76,8 @@ impl GoingOn {
             }
             let (mut driver, opening) = sitting.driver(operator.clone(), &tell);
             opening.record(&mut driver, operator.correspondence().waiting_letters(), Vec::new())?;
-            for (_, question) in driver.open_questions() {
-                screen.with_renderer(|renderer| renderer.question(&question));
+            for (key, question) in driver.open_questions() {
+                screen.with_renderer(|renderer| renderer.question(&key, &question));
             }
             driver.let_sleep();
             driver.recover().await?;

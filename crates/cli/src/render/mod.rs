@@ -2,9 +2,20 @@
 //!
 //! In: events and text as it arrives. Out: stdout. Computes no fact of its own, and lets no text from
 //! outside drive the terminal.
+//!
+//! Begin with [`Renderer::show`]. What is computed to be shown is in files of its own, which know no terminal: `prose.rs`
+//! has an agent's words, `call.rs` calls and their results, `diff.rs` what a call changes, `wrap.rs` lines of a width.
+
+mod call;
+mod diff;
+mod folder_view;
+mod labelled;
+mod markdown;
+mod prose;
+mod wrap;
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 use adjutant_core::crew::ScopeWarning;
@@ -18,28 +29,83 @@ use adjutant_core::trace::{
 };
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::text::short_name;
-use adjutant_core::words::visible::{visible_json, visible_line, visible_prose, visible_text};
+use adjutant_core::words::tool::{ResolvedPath, ToolCall};
+use adjutant_core::words::visible::{visible_json, visible_line, visible_text};
 use adjutant_core::words::{
-    Applied, GateAnswer, Key, LimitMetric, MessageKind, PhaseName, Question, Rejection, Stop, What,
+    Applied, GateAnswer, Key, LimitMetric, MessageKind, Part, PhaseName, Question, QuestionKind, Rejection, Slot, Stop,
+    What,
 };
 use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
 
-/// The most that a line shows of a call's arguments, in characters (the peer's number).
-const ARGS_CHARS_MAX: usize = 120;
+use self::diff::ShownDiff;
+pub use self::folder_view::FolderView;
+use self::labelled::LabelledStdout;
+use self::prose::{Prose, ProseForm};
+use self::wrap::{Styled, StyledText, TextTone, head_of, wrapped};
+
+/// The size of a terminal that doesn't say its own.
+const SIZE: (usize, usize) = (24, 80);
+
+/// The narrowest terminal that text is broken for: at fewer columns the terminal does it.
+const COLUMNS_MIN: usize = 20;
+
+/// The most lines of a diff where no screen has to hold it.
+const DIFF_LINES_MAX: usize = 200;
+
+/// The most columns of a line of a tool's output.
+const OUTPUT_COLUMNS_MAX: usize = 400;
 
 /// Shows a run.
 pub struct Renderer {
     look: RenderStyle,
     out: Box<dyn Write + Send>,
-    /// True if text of a turn stands on the last line.
+    /// True if lines end at the width of a terminal.
+    is_on_terminal: bool,
+    /// True if something stands on the last line that is no reply.
     mid_line: bool,
+    /// The reply that is being shown, and the part whose agent gives it.
+    reply: Option<(Part, Prose)>,
     /// True if the turn's text was shown as it arrived.
     streamed: bool,
+    /// The calls of each part's latest reply.
+    replied: BTreeMap<Part, RepliedCalls>,
+    /// The calls in flight.
+    calls: BTreeMap<(Part, Slot), CallShown>,
     status: StatusLine,
     /// The run that each line of JSON is of, where a program may read those of several.
     run: Option<RunId>,
+    /// The run and its folder, once they are known.
+    attended: Option<(RunId, FolderView)>,
+}
+
+/// The calls of a reply, as far as the gate has judged them.
+#[derive(Debug, Default)]
+struct RepliedCalls {
+    /// Those that are not judged, in order.
+    unjudged: Vec<ToolCall>,
+    /// Those that the operator is asked about.
+    asked: Vec<ToolCall>,
+}
+
+impl RepliedCalls {
+    /// Takes note that a call of `tool` was judged. Calls are judged in order.
+    fn judge(&mut self, tool: &str, answer: GateAnswer) {
+        let Some(at) = self.unjudged.iter().position(|call| call.name == tool) else { return };
+        let call = self.unjudged.remove(at);
+        if answer == GateAnswer::Ask {
+            self.asked.push(call);
+        }
+    }
+}
+
+/// A call that has begun.
+#[derive(Debug)]
+struct CallShown {
+    /// The name by which its result is told from others.
+    subject: String,
+    change: Option<ShownDiff>,
 }
 
 /// Work in flight, for the last line of a terminal.
@@ -55,15 +121,6 @@ enum RenderStyle {
     Coloured,
     Plain,
     Json,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum TextTone {
-    Heading,
-    Dim,
-    Good,
-    Bad,
-    Warning,
 }
 
 /// The word that a journal has for `value`.
@@ -82,8 +139,24 @@ impl Renderer {
             false if std::io::stdout().is_terminal() && !no_color => RenderStyle::Coloured,
             false => RenderStyle::Plain,
         };
-        let out = Box::new(std::io::stdout());
-        Self { look, out, mid_line: false, streamed: false, status: StatusLine::default(), run: None }
+        Self {
+            look,
+            out: Box::new(std::io::stdout()),
+            is_on_terminal: look != RenderStyle::Json && std::io::stdout().is_terminal(),
+            mid_line: false,
+            reply: None,
+            streamed: false,
+            replied: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            status: StatusLine::default(),
+            run: None,
+            attended: None,
+        }
+    }
+
+    /// Shows what calls of `run` change in its folder from here on.
+    pub fn attend(&mut self, run: RunId, folder: FolderView) {
+        self.attended = Some((run, folder));
     }
 
     /// The same for a run that a worker goes on with: each line of JSON names the run. With `several` at once each line
@@ -94,8 +167,8 @@ impl Renderer {
         if json || !several {
             return renderer;
         }
-        let out = Box::new(LabelledStdout { label: format!("{run} | "), line: Vec::new() });
-        Self { look: RenderStyle::Plain, out, ..renderer }
+        let out = Box::new(LabelledStdout::new(format!("{run} | ")));
+        Self { look: RenderStyle::Plain, out, is_on_terminal: false, ..renderer }
     }
 
     /// Says something about the run that is no event.
@@ -119,6 +192,7 @@ impl Renderer {
     /// Shows that an answer may be typed now.
     pub fn prompt(&mut self) {
         if self.look != RenderStyle::Json {
+            self.fresh_line();
             self.write("> ");
             self.flush();
             self.mid_line = false;
@@ -163,12 +237,11 @@ impl Renderer {
             }
             (RenderStyle::Json, _) => {}
             (_, Progress::Event(event)) => self.event(event),
-            (_, Progress::Turn(_, Delta::Text(text))) if !text.is_empty() => {
+            (_, Progress::Turn(part, Delta::Text(text))) if !text.is_empty() => {
                 self.streamed = true;
-                self.mid_line = !text.ends_with('\n');
-                self.write(&visible_prose(text));
-                self.flush();
+                self.say(part, Prose::say, text);
             }
+            (_, Progress::Turn(part, Delta::Thinking(text))) if !text.is_empty() => self.say(part, Prose::think, text),
             (_, Progress::Turn(..)) => {}
         }
     }
@@ -177,7 +250,8 @@ impl Renderer {
     /// middle of a text.
     pub fn tick(&mut self) {
         let oldest = self.status.in_flight.values().min();
-        if self.look != RenderStyle::Coloured || self.mid_line {
+        let is_mid_line = self.mid_line || self.reply.as_ref().is_some_and(|(_, reply)| reply.is_mid_line());
+        if self.look != RenderStyle::Coloured || is_mid_line {
             return;
         }
         let Some((since, what)) = oldest else { return };
@@ -189,6 +263,40 @@ impl Renderer {
         self.out.write_all(line.as_bytes()).ok();
         self.status.is_shown = true;
         self.flush();
+    }
+
+    /// Shows a piece of what the agent of a part says or thinks.
+    fn say(&mut self, part: &Part, how: impl FnOnce(&mut Prose, &str, ProseForm) -> Styled, text: &str) {
+        if self.mid_line || self.reply.as_ref().is_some_and(|(speaker, _)| speaker != part) {
+            self.fresh_line();
+        }
+        let form = self.prose_form();
+        let (_, prose) = self.reply.get_or_insert_with(|| (part.clone(), Prose::default()));
+        let said = how(prose, text, form);
+        self.paint(&said);
+        self.flush();
+    }
+
+    fn prose_form(&self) -> ProseForm {
+        match (self.look, self.columns()) {
+            (_, None) => ProseForm::AsIs,
+            (RenderStyle::Coloured, Some(width)) => ProseForm::Rendered { width },
+            (RenderStyle::Plain | RenderStyle::Json, Some(width)) => ProseForm::Wrapped { width },
+        }
+    }
+
+    /// Returns the lines and columns of the terminal as it is now; `None` where there is no terminal.
+    fn size(&self) -> Option<(usize, usize)> {
+        let size = || rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+        self.is_on_terminal.then(|| match size() {
+            Some(size) if size.ws_row > 0 && size.ws_col > 0 => (size.ws_row.into(), size.ws_col.into()),
+            Some(_) | None => SIZE,
+        })
+    }
+
+    /// Returns the width that lines are broken at; `None` if nobody says how wide a line may be.
+    fn columns(&self) -> Option<usize> {
+        self.size().map(|(_, columns)| columns).filter(|columns| *columns >= COLUMNS_MIN)
     }
 
     fn track(&mut self, event: &Event) {
@@ -210,6 +318,7 @@ impl Renderer {
         if !matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })) {
             self.fresh_line();
         }
+        self.note_calls(event);
         match &event.body {
             // A piece of a run ends with what it hands off.
             Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Done, .. }) if event.part.as_str().contains('/') => {}
@@ -217,8 +326,7 @@ impl Renderer {
             Body::Turn(TurnEvent::AgentRequest { .. }) => self.streamed = false,
             Body::Turn(TurnEvent::AgentReply { text, stop, .. }) => {
                 if !self.streamed && !text.is_empty() {
-                    self.write(&visible_prose(text));
-                    self.mid_line = true;
+                    self.say(&event.part, Prose::say, text);
                 }
                 self.fresh_line();
                 if *stop == Stop::MaxTokens {
@@ -310,25 +418,39 @@ impl Renderer {
                     "! kept before the call: {files} files; {left_out} could not be kept, `undo --list` names them"
                 ),
             ),
-            Body::Call(CallEvent::ToolCall { name, args, .. }) => {
-                let args = args.to_string();
-                let args = match args.char_indices().nth(ARGS_CHARS_MAX) {
-                    Some((end, _)) => format!("{}\u{2026}", &args[..end]),
-                    None => args,
-                };
-                self.line(TextTone::Heading, &format!("  \u{2192} {} {}", visible_line(name), visible_line(&args)));
+            Body::Call(CallEvent::ToolCall { slot, name, args, .. }) => {
+                self.line(TextTone::Heading, &format!("  \u{2192} {}", call::called(name, args)));
+                // It has not begun yet: the file is as it was before.
+                let change = self.change(name, args, &[]);
+                let shown = CallShown { subject: call::subject(name, args), change };
+                self.calls.insert((event.part.clone(), *slot), shown);
             }
-            Body::Call(CallEvent::ToolResult { success, duration_ms, bytes, code, content, settled, .. }) => {
+            Body::Call(CallEvent::ToolResult { slot, success, duration_ms, bytes, code, content, settled, .. }) => {
+                let begun = self.calls.remove(&(event.part.clone(), *slot));
+                let (subject, change) =
+                    begun.map_or_else(|| (slot.to_string(), None), |begun| (begun.subject, begun.change));
                 let how = if *settled { ", found out after an interruption" } else { "" };
                 if *success {
-                    self.line(TextTone::Good, &format!("  \u{2713} ok, {duration_ms} ms, {bytes} bytes{how}"));
+                    self.line(
+                        TextTone::Good,
+                        &format!("  \u{2713} {subject}: ok, {duration_ms} ms, {bytes} bytes{how}"),
+                    );
+                    if let Some(change) = change {
+                        self.diff(&change, self.diff_lines_max(2));
+                    }
                 } else {
                     let code = code.as_deref().unwrap_or("failed");
-                    let first = content.as_deref().and_then(|content| content.lines().next()).unwrap_or_default();
-                    self.line(TextTone::Bad, &format!("  \u{2717} {code}, {duration_ms} ms: {}", visible_line(first)));
+                    let content = content.as_deref().unwrap_or_default();
+                    let first = visible_line(content.lines().next().unwrap_or_default());
+                    self.line(TextTone::Bad, &format!("  \u{2717} {subject}: {code}, {duration_ms} ms: {first}"));
+                    self.output(content);
                 }
             }
-            Body::Call(CallEvent::ToolCancelled { .. }) => self.line(TextTone::Warning, "  \u{2717} cancelled"),
+            Body::Call(CallEvent::ToolCancelled { slot, .. }) => {
+                let begun = self.calls.remove(&(event.part.clone(), *slot));
+                let subject = begun.map_or_else(|| slot.to_string(), |begun| begun.subject);
+                self.line(TextTone::Warning, &format!("  \u{2717} {subject}: cancelled"));
+            }
             Body::Gate(GateEvent::PermissionGranted { scope_granted, .. }) => {
                 self.line(TextTone::Good, &format!("  \u{2713} granted ({})", scope_granted.as_str()));
             }
@@ -350,7 +472,9 @@ impl Renderer {
             Body::Call(CallEvent::Interrupted { slot, effect }) => {
                 self.line(TextTone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));
             }
-            Body::Ask(AskEvent::Question { question, .. }) => self.question(question),
+            Body::Ask(AskEvent::Question { slot, question }) => {
+                self.question(&Key { part: event.part.clone(), slot: *slot }, question);
+            }
             Body::Ask(AskEvent::Expired { slot }) if slot.what == What::Ask => {
                 self.line(TextTone::Warning, &format!("! the deadline of {slot} passed"))
             }
@@ -397,6 +521,87 @@ impl Renderer {
             _ => {}
         }
         self.tick();
+    }
+
+    /// Takes note of calls that the operator may be asked about.
+    fn note_calls(&mut self, event: &Event) {
+        match &event.body {
+            Body::Turn(TurnEvent::AgentReply { calls, .. }) => {
+                let replied = RepliedCalls { unjudged: calls.clone(), asked: Vec::new() };
+                self.replied.insert(event.part.clone(), replied);
+            }
+            Body::Gate(GateEvent::AuthCheckFired { tool, answer: Some(answer), .. }) => {
+                if let Some(replied) = self.replied.get_mut(&event.part) {
+                    replied.judge(tool, *answer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the change that a call would make to files as they are now; `None` for a call that writes none, and where
+    /// the folder is not known. `resolved` says where paths really are.
+    fn change(&self, name: &str, args: &serde_json::Value, resolved: &[ResolvedPath]) -> Option<ShownDiff> {
+        let (_, folder) = self.attended.as_ref()?;
+        match name {
+            "apply_patch" => Some(diff::patched(args["diff"].as_str()?)),
+            "write_file" => {
+                let (path, content) = (args["path"].as_str()?, args["content"].as_str()?);
+                let shown = visible_line(path);
+                if args["append"].as_bool() == Some(true) {
+                    return Some(diff::appended(&shown, content));
+                }
+                let place = resolved.iter().find(|found| found.path == path).map_or(path, |found| &found.place);
+                Some(diff::written(&shown, &folder.read(place), content))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the number of lines that a diff may take: a part of the screen, so that what belongs to it is seen too.
+    fn diff_lines_max(&self, part: usize) -> usize {
+        self.size().map_or(DIFF_LINES_MAX, |(lines, _)| (lines / part).clamp(8, DIFF_LINES_MAX))
+    }
+
+    /// Shows a change, and how to see what is left out of it.
+    fn diff(&mut self, change: &ShownDiff, lines_max: usize) {
+        self.line(TextTone::Heading, &format!("    {}  {}", change.title, change.counts()));
+        let (lines, left) = change.cut(lines_max);
+        for (sign, text) in lines {
+            let (tone, sign) = match sign {
+                '+' => (TextTone::Good, "+"),
+                '-' => (TextTone::Bad, "-"),
+                '@' => (TextTone::Dim, ""),
+                _ => (TextTone::Plain, " "),
+            };
+            self.raw_line(tone, &format!("    {sign}{text}"));
+        }
+        self.left_out(left);
+    }
+
+    fn left_out(&mut self, lines: usize) {
+        if lines > 0 {
+            let how = self.attended.as_ref().map(|(run, _)| format!(": adjutant inspect {run} --transcript"));
+            self.line(TextTone::Dim, &format!("    \u{2026} {lines} lines more{}", how.unwrap_or_default()));
+        }
+    }
+
+    /// Shows the first and the last lines of what a failed call put out.
+    fn output(&mut self, content: &str) {
+        let call::Ends { first, left_out, last } = call::ends(content);
+        let shown = |line: &&str| {
+            let line = visible_text(line);
+            let head = head_of(&line, OUTPUT_COLUMNS_MAX);
+            let more = if head.len() < line.len() { "\u{2026}" } else { "" };
+            format!("    | {head}{more}")
+        };
+        for line in first.iter().map(shown) {
+            self.raw_line(TextTone::Plain, &line);
+        }
+        self.left_out(left_out);
+        for line in last.iter().map(shown) {
+            self.raw_line(TextTone::Plain, &line);
+        }
     }
 
     /// Shows the state of the sandbox: one line if it is whole, otherwise one for each thing that is missing.
@@ -448,9 +653,9 @@ impl Renderer {
     }
 
     /// Shows a question that is put now, or that was put before and still waits.
-    pub fn question(&mut self, question: &Question) {
+    pub fn question(&mut self, key: &Key, question: &Question) {
         if self.look != RenderStyle::Json {
-            self.question_under("", question);
+            self.question_under("", key, question);
         }
     }
 
@@ -462,11 +667,12 @@ impl Renderer {
             return;
         }
         let part = if key.part.is_root() { String::new() } else { format!(" ({})", visible_line(key.part.as_str())) };
-        self.fresh_line();
-        self.question_under(&format!("question {number}{part}: "), question);
+        self.question_under(&format!("question {number}{part}: "), key, question);
     }
 
-    fn question_under(&mut self, heading: &str, question: &Question) {
+    fn question_under(&mut self, heading: &str, key: &Key, question: &Question) {
+        self.fresh_line();
+        self.changes_asked_about(key, question);
         self.write("\n");
         self.line(TextTone::Warning, &format!("? {heading}{}", visible_text(&question.text)));
         let width = question.options.iter().map(|offer| offer.reply.chars().count()).max().unwrap_or(0);
@@ -476,29 +682,67 @@ impl Renderer {
         }
     }
 
-    fn fresh_line(&mut self) {
-        if self.mid_line {
-            self.write("\n");
-            self.mid_line = false;
+    /// Shows what the calls that a question is about would change.
+    fn changes_asked_about(&mut self, key: &Key, question: &Question) {
+        if question.kind != QuestionKind::Destructive {
+            return;
+        }
+        let Some(replied) = self.replied.get(&key.part) else { return };
+        let changes = replied.asked.iter().filter_map(|call| self.change(&call.name, &call.args, &call.resolved));
+        let changes: Vec<ShownDiff> = changes.collect();
+        // The question itself needs the rest of the screen.
+        let lines_max = self.diff_lines_max(2) / changes.len().max(1);
+        for change in &changes {
+            self.line(TextTone::Plain, "");
+            self.diff(change, lines_max.max(4));
         }
     }
 
+    fn fresh_line(&mut self) {
+        if let Some((_, mut prose)) = self.reply.take() {
+            let mut rest = Styled::default();
+            prose.end_line(self.prose_form(), &mut rest);
+            self.paint(&rest);
+        }
+        if std::mem::take(&mut self.mid_line) {
+            self.write("\n");
+        }
+    }
+
+    /// Shows a text on lines of its own, broken between words at the width of the terminal.
     fn line(&mut self, tone: TextTone, text: &str) {
         self.fresh_line();
-        if self.look == RenderStyle::Coloured {
+        let broken = wrapped(tone, text, self.columns(), 2);
+        self.paint(&broken);
+        self.write("\n");
+        self.flush();
+    }
+
+    /// Shows a line as it is, whatever its width: code, output.
+    fn raw_line(&mut self, tone: TextTone, text: &str) {
+        self.fresh_line();
+        self.paint(&Styled(vec![StyledText { tone, text: text.to_owned() }]));
+        self.write("\n");
+    }
+
+    fn paint(&mut self, styled: &Styled) {
+        for StyledText { tone, text } in &styled.0 {
             let code = match tone {
+                _ if self.look != RenderStyle::Coloured => "",
+                TextTone::Plain => "",
                 TextTone::Heading => "1",
                 TextTone::Dim => "2",
+                TextTone::Code => "36",
                 TextTone::Good => "32",
                 TextTone::Bad => "31",
                 TextTone::Warning => "33",
             };
-            self.write(&format!("\u{1b}[{code}m{text}\u{1b}[0m\n"));
-        } else {
-            self.write(text);
-            self.write("\n");
+            if code.is_empty() {
+                self.write(text);
+            } else {
+                self.write(&format!("\u{1b}[{code}m{text}\u{1b}[0m"));
+            }
         }
-        self.flush();
     }
 
     /// Writes to the output. Its reader may have gone away: the run goes on, and its journal says all of this too.
@@ -511,49 +755,6 @@ impl Renderer {
 
     fn flush(&mut self) {
         self.out.flush().ok();
-    }
-}
-
-/// Stdout for one of several runs: whole lines, each with the run's name in front.
-struct LabelledStdout {
-    label: String,
-    /// Text since the last line feed.
-    line: Vec<u8>,
-}
-
-impl Write for LabelledStdout {
-    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
-        for byte in text {
-            if *byte != b'\n' {
-                self.line.push(*byte);
-                continue;
-            }
-            self.say()?;
-        }
-        Ok(text.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        io::stdout().flush()
-    }
-}
-
-impl LabelledStdout {
-    fn say(&mut self) -> io::Result<()> {
-        let mut line = std::mem::take(&mut self.line);
-        line.splice(..0, self.label.bytes());
-        let kept = line.trim_ascii_end().len();
-        line.truncate(kept);
-        line.push(b'\n');
-        io::stdout().lock().write_all(&line)
-    }
-}
-
-impl Drop for LabelledStdout {
-    fn drop(&mut self) {
-        if !self.line.is_empty() {
-            self.say().ok();
-        }
     }
 }
 
