@@ -31,6 +31,7 @@ mod questions_here;
 mod render;
 mod screen;
 mod sitting;
+mod totals;
 mod settings;
 
 use std::process::ExitCode;

@@ -36,7 +36,7 @@ use crate::notices;
 use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place, remark};
-use crate::sitting::{self, Driven};
+use crate::sitting::{self, SittingPlace};
 
 /// A run that is to begin, as its operator orders it.
 pub struct Order<'a> {
@@ -132,14 +132,10 @@ impl Order<'_> {
             if let Some(journal) = &journal {
                 screen.note(&format!("journal: {}", surroundings.shown(journal).display()));
             }
+            let at = SittingPlace::of(&sitting, kept_in, journal.is_some());
             let (mut driver, opening) = sitting.driver(console, &remark);
             opening.record(&mut driver, Vec::new(), Vec::new())?;
-            sitting::drive(
-                &mut driver,
-                &screen,
-                Driven { run_id: &run_id, kept: journal.as_deref().map(|path| (&home, path)) },
-            )
-            .await
+            sitting::drive(&mut driver, &screen, &at).await
         })?;
         // Whatever still waits for a line at the terminal must not keep the process.
         runtime.shutdown_background();

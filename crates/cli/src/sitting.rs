@@ -1,24 +1,25 @@
 //! One sitting of a run at this terminal: what is said when it begins, while it is driven and at its end, and its exit
 //! code. The run itself is put together by the runtime's `assembly`.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use adjutant_core::brief::Brief;
 use adjutant_core::gate::custom_role::{CustomRoles, Member};
+use adjutant_core::run::AccountName;
 use adjutant_core::trace::{Event, RunOptions, RunStart};
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::role::{Role, RoleName};
-use adjutant_core::words::{Key, Outcome, Question, QuestionKind};
+use adjutant_core::words::{Key, Outcome, Part, Question, QuestionKind};
 use adjutant_core::work::Work;
 use adjutant_runtime::assembly::{self, Sitting};
 use adjutant_runtime::{Driver, Ended};
-use adjutant_store::Home;
-use adjutant_store::runs;
+use adjutant_store::{Home, runs};
 use anyhow::Context;
 
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::screen::Screen;
+use crate::totals::{JournalTotals, SittingTotals};
 
 /// The first line of a sitting: the version, what is about to happen (such as `run 2024-05-06-A1`), and who takes the
 /// turns.
@@ -76,32 +77,51 @@ pub fn recorded_brief(text: &str, roles: &CustomRoles) -> anyhow::Result<Brief> 
     assembly::recorded_brief(text, roles).map_err(Failure::unready)
 }
 
-/// Drives a run while the operator is shown what is in flight, and says at the end how to go on.
+/// The places of a sitting, which its end tells of.
+pub struct SittingPlace {
+    run_id: RunId,
+    home: Home,
+    journal: PathBuf,
+    /// True if the journal stays once the run is over.
+    is_kept: bool,
+    workdir: PathBuf,
+    /// True if the working folder is a copy that was made for the run.
+    is_copy: bool,
+}
+
+impl SittingPlace {
+    /// The places of `sitting`, whose copies are in `home`. `is_kept` says whether its journal stays.
+    pub fn of(sitting: &Sitting, home: &Home, is_kept: bool) -> Self {
+        let workdir = PathBuf::from(&sitting.options().workdir);
+        Self {
+            run_id: sitting.run_id().clone(),
+            home: home.clone(),
+            journal: sitting.journal_path().to_owned(),
+            is_kept,
+            is_copy: workdir.starts_with(home.root().join("workdirs")),
+            workdir,
+        }
+    }
+}
+
+/// Drives a run while the operator is shown what is in flight, and says at the end what came of it and how to go on.
 ///
 /// # Errors
 ///
 /// If the journal can't be written any more, or another driver has the run.
-pub async fn drive(driver: &mut Driver<'_, Work>, screen: &Screen, run: Driven<'_>) -> anyhow::Result<Ended> {
+pub async fn drive(driver: &mut Driver<'_, Work>, screen: &Screen, place: &SittingPlace) -> anyhow::Result<Ended> {
     let ended = tokio::select! {
         ended = driver.run() => ended?,
         never = screen.keep_status() => match never {},
     };
+    let journal = JournalTotals::read(&place.journal);
+    let spending = driver.facts().accounts().spending(&AccountName::Under(Part::root()));
     screen.with_renderer(|renderer| {
-        renderer.note("");
-        for line in closing(&ended, run) {
-            renderer.note(&line);
-        }
+        let files = renderer.file_totals(&journal.first_hashes);
+        let totals = SittingTotals::of(spending, &journal, files);
+        renderer.close(&closing(&ended, place, &totals), &closing_json(&ended, place, &totals));
     });
     Ok(ended)
-}
-
-/// A run that is driven here.
-#[derive(Clone, Copy)]
-pub struct Driven<'a> {
-    /// Its name.
-    pub run_id: &'a RunId,
-    /// The home that it is kept in and its journal; `None` for one of which nothing stays.
-    pub kept: Option<(&'a Home, &'a Path)>,
 }
 
 /// Returns the exit code for the end of a sitting. A question that is open decides which.
@@ -135,9 +155,9 @@ pub const fn outcome_ending(outcome: Outcome) -> Ending {
     }
 }
 
-/// Returns the lines printed at the end of a sitting: how it ended, where the journal is, how to go on.
-fn closing(ended: &Ended, run: Driven<'_>) -> Vec<String> {
-    let Driven { run_id, kept } = run;
+/// Returns the lines printed at the end of a sitting: how it ended, what it took and changed, how to go on.
+fn closing(ended: &Ended, place: &SittingPlace, totals: &SittingTotals) -> Vec<String> {
+    let SittingPlace { run_id, home, journal, is_kept, workdir, is_copy } = place;
     let mut lines = vec![match ended {
         Ended::Finished(Outcome::Completed) => format!("run {run_id}: completed"),
         Ended::Finished(Outcome::Declined) => format!("run {run_id}: declined; nothing was done"),
@@ -150,16 +170,27 @@ fn closing(ended: &Ended, run: Driven<'_>) -> Vec<String> {
             format!("run {run_id}: sleeps until {}", adjutant_core::words::moment::timestamp(*until))
         }
     }];
-    let Some((home, journal)) = kept else { return lines };
-    // Another run of the brief may have begun meanwhile.
-    let called = runs::called(home, run_id);
-    match ended {
-        Ended::Finished(_) => lines.push(format!("look at it: adjutant inspect {called}")),
-        Ended::Interrupted => lines.push(format!("go on: adjutant resume {called}")),
-        Ended::Sleeping(_) => {
-            lines.push(format!("a worker goes on with it then; to try again now: adjutant resume {called}"));
+    lines.extend(totals.lines());
+    if *is_kept {
+        if *is_copy {
+            lines.push(format!("copy: {}", workdir.display()));
         }
-        Ended::Waiting(open) => lines.push(match open.first().map(|(_, question)| (question.kind, question)) {
+        // Another run of the brief may have begun meanwhile.
+        lines.push(way_on(ended, &runs::called(home, run_id)));
+        lines.push(format!("journal: {}", journal.display()));
+    }
+    lines
+}
+
+/// Returns the next command, with what it is for.
+fn way_on(ended: &Ended, called: &str) -> String {
+    match ended {
+        Ended::Finished(_) => format!("look at it: adjutant inspect {called}"),
+        Ended::Interrupted => format!("go on: adjutant resume {called}"),
+        Ended::Sleeping(_) => {
+            format!("a worker goes on with it then; to try again now: adjutant resume {called}")
+        }
+        Ended::Waiting(open) => match open.first().map(|(_, question)| (question.kind, question)) {
             Some((QuestionKind::Blocker, _)) => {
                 format!("go on: adjutant resume {called} --context \"what the agent should know\"")
             }
@@ -169,10 +200,28 @@ fn closing(ended: &Ended, run: Driven<'_>) -> Vec<String> {
                 format!("go on: adjutant resume {called} --extend {amount} ({what})")
             }
             _ => format!("go on: adjutant resume {called}"),
-        }),
+        },
     }
-    lines.push(format!("journal: {}", journal.display()));
-    lines
+}
+
+/// Returns the same facts for a program.
+fn closing_json(ended: &Ended, place: &SittingPlace, totals: &SittingTotals) -> serde_json::Value {
+    let SittingPlace { run_id, home: _, journal, is_kept, workdir, is_copy } = place;
+    let (state, outcome) = match ended {
+        Ended::Finished(outcome) => ("finished", Some(outcome.as_str())),
+        Ended::Interrupted => ("interrupted", None),
+        Ended::Waiting(_) => ("waiting", None),
+        Ended::Sleeping(_) => ("sleeping", None),
+    };
+    let mut facts = serde_json::json!({
+        "run": run_id.to_string(), "type": "sitting_end", "state": state, "outcome": outcome, "totals": totals,
+    });
+    if *is_kept {
+        facts["workdir"] = workdir.display().to_string().into();
+        facts["is_copy"] = (*is_copy).into();
+        facts["journal"] = journal.display().to_string().into();
+    }
+    facts
 }
 
 fn kinds(open: &[(Key, Question)]) -> String {

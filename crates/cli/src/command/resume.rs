@@ -30,7 +30,8 @@ use crate::notices;
 use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place, remark};
-use crate::sitting::{self, Driven};
+use crate::sitting::{self, SittingPlace};
+
 /// Resume a run where it stopped
 ///
 /// Folds the run's journal and goes on from there with the options it was started with. A call that was
@@ -116,7 +117,6 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         }
         TakenOver::GoesOn(sitting) => *sitting,
     };
-    let journal = sitting.journal_path().to_owned();
     let ended = runtime.block_on(async {
         let screen = Screen::new(Renderer::on_stdout(args.json));
         screen.attend(&sitting);
@@ -127,6 +127,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         if let Some(torn) = sitting::torn(&sitting) {
             screen.note(&torn);
         }
+        let at = SittingPlace::of(&sitting, &home, true);
         let (mut driver, opening) = sitting.driver(console.clone(), &remark);
         let from_flags = answers_from_flags(args, &driver, &mailbox)?;
         opening.record(&mut driver, console.correspondence().waiting_letters(), from_flags)?;
@@ -134,8 +135,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             console.show_question(&key, &question);
         }
         driver.recover().await?;
-        let run = Driven { run_id: &run_id, kept: Some((&home, &journal)) };
-        let ended = sitting::drive(&mut driver, &screen, run).await?;
+        let ended = sitting::drive(&mut driver, &screen, &at).await?;
         driver.leave();
         anyhow::Ok(ended)
     })?;

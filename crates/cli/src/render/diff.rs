@@ -26,6 +26,16 @@ pub(super) enum Before {
     Unknown(&'static str),
 }
 
+impl Before {
+    /// Returns the text; nothing if there is none, or it is not known.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Absent | Self::Unknown(_) => "",
+        }
+    }
+}
+
 /// A change to one or more files.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ShownDiff {
@@ -116,6 +126,16 @@ fn path_of<'p>(old: &'p str, new: &'p str) -> &'p str {
         "/dev/null" => path(old, "a/"),
         new => new,
     }
+}
+
+/// Returns the numbers of lines that come and go between two texts; `None` if they are too long to compare.
+pub(super) fn net_counts(before: &str, after: &str) -> Option<(usize, usize)> {
+    if !is_comparable(before) || !is_comparable(after) {
+        return None;
+    }
+    let hunks = line_diff::hunks(before, after, 0);
+    let count = |wanted: char| hunks.iter().flat_map(|hunk| &hunk.lines).filter(|(sign, _)| *sign == wanted).count();
+    Some((count('+'), count('-')))
 }
 
 fn compared(before: &str, after: &str) -> Vec<(char, String)> {

@@ -7,6 +7,7 @@
 //! has an agent's words, `call.rs` calls and their results, `diff.rs` what a call changes, `wrap.rs` lines of a width.
 
 mod call;
+mod changed;
 mod diff;
 mod folder_view;
 mod labelled;
@@ -39,11 +40,14 @@ use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
 use serde::Serialize;
 
+use self::changed::ChangedFiles;
 use self::diff::ShownDiff;
 pub use self::folder_view::FolderView;
 use self::labelled::LabelledStdout;
 use self::prose::{Prose, ProseForm};
 use self::wrap::{Styled, StyledText, TextTone, head_of, wrapped};
+
+use crate::totals::FileTotal;
 
 /// The size of a terminal that doesn't say its own.
 const SIZE: (usize, usize) = (24, 80);
@@ -73,6 +77,7 @@ pub struct Renderer {
     replied: BTreeMap<Part, RepliedCalls>,
     /// The calls in flight.
     calls: BTreeMap<(Part, Slot), CallShown>,
+    changed: ChangedFiles,
     status: StatusLine,
     /// The run that each line of JSON is of, where a program may read those of several.
     run: Option<RunId>,
@@ -148,6 +153,7 @@ impl Renderer {
             streamed: false,
             replied: BTreeMap::new(),
             calls: BTreeMap::new(),
+            changed: ChangedFiles::default(),
             status: StatusLine::default(),
             run: None,
             attended: None,
@@ -169,6 +175,25 @@ impl Renderer {
         }
         let out = Box::new(LabelledStdout::new(format!("{run} | ")));
         Self { look: RenderStyle::Plain, out, is_on_terminal: false, ..renderer }
+    }
+
+    /// Returns the files that the run changed, compared with how they were: `first_hashes` has the hash that each had
+    /// before the run, or none.
+    pub fn file_totals(&self, first_hashes: &BTreeMap<String, Option<String>>) -> Vec<FileTotal> {
+        self.attended.as_ref().map_or_else(Vec::new, |(_, folder)| self.changed.totals(first_hashes, folder))
+    }
+
+    /// Shows the end of a sitting: lines for a person, or one JSON object for a program, which also gets the lines that say
+    /// how to go on, on stderr.
+    pub fn close(&mut self, lines: &[String], totals: &serde_json::Value) {
+        self.note("");
+        if self.look == RenderStyle::Json {
+            self.write(&format!("{totals}\n"));
+            self.flush();
+        }
+        for line in lines {
+            self.note(line);
+        }
     }
 
     /// Says something about the run that is no event.
@@ -223,6 +248,14 @@ impl Renderer {
 
     /// Shows what happened.
     pub fn show(&mut self, progress: &Progress<'_>) {
+        // Its calls have not begun: their files are as they were before.
+        if let (
+            Progress::Event(Event { body: Body::Call(CallEvent::ToolCall { changes, .. }), .. }),
+            Some((_, folder)),
+        ) = (progress, &self.attended)
+        {
+            self.changed.note(changes, folder);
+        }
         match (self.look, progress) {
             (RenderStyle::Json, Progress::Event(event)) => {
                 let line = wire::encode(event, None);

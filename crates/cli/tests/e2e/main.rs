@@ -12,6 +12,7 @@ mod crew;
 mod crew_over_apis;
 mod decide;
 mod deny_read;
+mod ending;
 mod example_over_apis;
 mod exit_codes;
 mod first_run;

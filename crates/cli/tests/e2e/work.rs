@@ -362,7 +362,7 @@ fn lines_of_json_name_their_run() {
     for run in &runs {
         let of_run: Vec<u64> = lines
             .iter()
-            .filter(|line| line["run"] == **run)
+            .filter(|line| line["run"] == **run && line["type"] != "sitting_end")
             .map(|line| line["seq"].as_u64().expect("a number"))
             .collect();
         let resumed = events(&home, run, "run_resume")[0]["seq"].as_u64().expect("a number");

@@ -213,6 +213,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
         self.drive.run().child()
     }
 
+    /// The facts that all parts of the run share, as the journal has them so far.
+    #[must_use]
+    pub fn facts(&self) -> &P::Facts {
+        self.drive.run().facts()
+    }
+
     /// Appends an event that no procedure decides: a run's beginning, its taking over, an answer that was
     /// given on the command line.
     ///

@@ -15,7 +15,7 @@ use crate::folder::{self, FolderArgs, FolderPrompt};
 use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place};
-use crate::sitting::{self, Driven};
+use crate::sitting::{self, SittingPlace};
 
 /// A run that a worker goes on with.
 pub(super) struct GoingOn {
@@ -63,7 +63,6 @@ impl GoingOn {
             }
             TakenOver::GoesOn(sitting) => *sitting,
         };
-        let journal = sitting.journal_path().to_owned();
         runtime.block_on(async {
             let screen = Screen::new(renderer);
             screen.attend(&sitting);
@@ -74,6 +73,7 @@ impl GoingOn {
             if let Some(torn) = sitting::torn(&sitting) {
                 screen.note(&torn);
             }
+            let at = SittingPlace::of(&sitting, &home, true);
             let (mut driver, opening) = sitting.driver(operator.clone(), &tell);
             opening.record(&mut driver, operator.correspondence().waiting_letters(), Vec::new())?;
             for (key, question) in driver.open_questions() {
@@ -81,7 +81,7 @@ impl GoingOn {
             }
             driver.let_sleep();
             driver.recover().await?;
-            sitting::drive(&mut driver, &screen, Driven { run_id, kept: Some((&home, &journal)) }).await
+            sitting::drive(&mut driver, &screen, &at).await
         })?;
         runtime.shutdown_background();
         sitting::close(sitting)
