@@ -27,7 +27,7 @@ mod unattended;
 pub mod waiting;
 
 pub use correspondence::{Correspondence, DisplayFn, DisplayItem};
-pub use driver::{DriveError, Driver, Ended, Ports, Results};
+pub use driver::{DriveError, Driver, Ended, LastReply, Ports, Results};
 pub use folded::Folded;
 pub use masking::Masks;
 pub use setup::{crew_setup, offered_tools, sensitivities, session_setup, work};

@@ -38,6 +38,7 @@ use adjutant_core::words::{
 };
 use adjutant_host::sandbox::Wall;
 use adjutant_ports::{Delta, Progress};
+use adjutant_runtime::LastReply;
 use serde::Serialize;
 
 use self::changed::ChangedFiles;
@@ -308,6 +309,17 @@ impl Renderer {
         let said = how(prose, text, form);
         self.paint(&said);
         self.flush();
+    }
+
+    /// Shows what is asked about: the agent's last reply, and what the calls would change that wait for an answer.
+    pub fn recall(&mut self, part: &Part, reply: &LastReply<'_>) {
+        self.replied.insert(part.clone(), RepliedCalls { unjudged: Vec::new(), asked: reply.open_calls.clone() });
+        if self.look == RenderStyle::Json || reply.text.trim().is_empty() {
+            return;
+        }
+        self.line(TextTone::Dim, "\nthe agent said:");
+        self.say(part, Prose::say, reply.text);
+        self.fresh_line();
     }
 
     fn prose_form(&self) -> ProseForm {

@@ -43,6 +43,51 @@ fn the_end_says_what_a_run_took_and_changed_also_over_several_sittings() {
     insta::assert_snapshot!("ending_completed", end);
 }
 
+/// The part of what was said between two texts.
+#[track_caller]
+fn between<'t>(said: &'t str, first: &str, last: &str) -> &'t str {
+    let begin = said.find(first).unwrap_or_else(|| panic!("no `{first}` in:\n{said}"));
+    let rest = &said[begin..];
+    &rest[..rest.find(last).unwrap_or_else(|| panic!("no `{last}` in:\n{rest}"))]
+}
+
+#[test]
+fn what_is_asked_about_is_shown_again_by_resume_and_by_a_worker() {
+    let home = home();
+    home.run(&["run", "../brief.md"]).expect_code(4);
+    let said = home.run(&["resume", RUN]).expect_code(4).stdout;
+    let shown = between(&said, "the agent said:", "? Is this summary what you want?");
+    assert!(shown.contains("**Objective**: one thing."), "{shown}");
+    home.run(&["inbox", "answer", RUN, "use tabs"]).expect_code(0);
+    let said = home.run(&["work", "--once"]).expect_code(0).stdout;
+    let shown = between(&said, "the agent said:", "? Is this summary what you want?");
+    assert!(shown.contains("**Objective**: one thing."), "{shown}");
+}
+
+#[test]
+fn a_write_that_waited_for_a_yes_is_shown_as_a_diff_again() {
+    let home = TestHome::new();
+    let write = |content: &str| json!({"tool": "write_file", "args": {"path": "old.txt", "content": content}});
+    home.scripted(
+        "mode: auto",
+        &json!([SUMMARY, {"text": "I write.", "calls": [write("one\n2\n")]}, {"repeat": 2, "text": REPORT}]),
+    );
+    home.write("work/old.txt", "one\ntwo\n");
+    home.write("go.json", json!(["go"]).to_string());
+    let diff = "    old.txt  +1 -1\n     one\n    -two\n    +2\n";
+    let said = home.run(ARGS).expect_code(4).stdout;
+    assert!(between(&said, "I write.", "? The agent wants to call").contains(diff), "{said}");
+    let said = home.run(&["resume", RUN]).expect_code(4).stdout;
+    assert!(between(&said, "the agent said:", "? The agent wants to call").contains(diff), "{said}");
+    // What is compared is what is there now.
+    home.write("work/old.txt", "one\n2\n");
+    let said = home.run_with(&["resume", RUN], b"y\n").expect_code(0).stdout;
+    assert!(
+        between(&said, "the agent said:", "? The agent wants to call").contains("old.txt (unchanged)  +0 -0"),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_program_gets_the_same_facts_on_the_last_line() {
     let home = home();

@@ -206,6 +206,7 @@ fn a_question_that_was_open_at_a_kill_is_asked_again() {
     let before = home.journal(FIRST).len();
     let mut again = Terminal::start(&home, &["resume", FIRST], &[]);
     again.expect("resuming 2026-01-15-FIRST");
+    again.expect("All tests pass, and no program uses the left-overs. I'll delete the build folder.");
     again.expect("? The agent announces something that nothing authorizes (filesystem_delete):");
     again.expect("y         yes, this once");
     again.expect("> ");

@@ -19,6 +19,7 @@ use adjutant_core::inbox::mailbox::Closing;
 use adjutant_core::inbox::worker::SLEEP_OVER_MS;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Procedure, SharedFacts as _, Step, Want};
+use adjutant_core::session::transcript::Speaker;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent};
 use adjutant_core::words::id::WorkspaceId;
 use adjutant_core::words::tool::{ToolCall, ToolSpecs};
@@ -140,6 +141,15 @@ pub enum Ended {
     Interrupted,
 }
 
+/// The last thing that an agent said.
+#[derive(Debug)]
+pub struct LastReply<'d> {
+    /// Its text.
+    pub text: &'d str,
+    /// The calls that it asked for and that have no result.
+    pub open_calls: Vec<ToolCall>,
+}
+
 /// The reason why a driver stopped.
 #[derive(Debug, Error)]
 pub enum DriveError {
@@ -217,6 +227,24 @@ impl<'j, P: Procedure> Driver<'j, P> {
     #[must_use]
     pub fn facts(&self) -> &P::Facts {
         self.drive.run().facts()
+    }
+
+    /// Returns the last reply of the agent of `part`, for whoever is asked about it again; `None` if there was none.
+    #[must_use]
+    pub fn last_reply(&self, part: &Part) -> Option<LastReply<'_>> {
+        let messages = self.past.transcript(part)?.messages();
+        let (behind, said) = messages.iter().rev().enumerate().find_map(|(behind, said)| match &said.speaker {
+            Speaker::Agent { calls, .. } => Some((behind, (&said.text, calls))),
+            Speaker::System | Speaker::User | Speaker::Tool { .. } => None,
+        })?;
+        let is_answered = |call: &&ToolCall| {
+            messages[messages.len() - behind..].iter().any(|said| match &said.speaker {
+                Speaker::Tool { call_id, .. } => *call_id == call.call_id,
+                Speaker::System | Speaker::User | Speaker::Agent { .. } => false,
+            })
+        };
+        let (text, calls) = said;
+        Some(LastReply { text, open_calls: calls.iter().filter(|call| !is_answered(call)).cloned().collect() })
     }
 
     /// Appends an event that no procedure decides: a run's beginning, its taking over, an answer that was

@@ -77,6 +77,7 @@ impl GoingOn {
             let (mut driver, opening) = sitting.driver(operator.clone(), &tell);
             opening.record(&mut driver, operator.correspondence().waiting_letters(), Vec::new())?;
             for (key, question) in driver.open_questions() {
+                screen.recall(&driver, &key, &question);
                 screen.with_renderer(|renderer| renderer.question(&key, &question));
             }
             driver.let_sleep();
