@@ -110,6 +110,8 @@ impl SittingPlace {
 ///
 /// If the journal can't be written any more, or another driver has the run.
 pub async fn drive(driver: &mut Driver<'_, Work>, screen: &Screen, place: &SittingPlace) -> anyhow::Result<Ended> {
+    let spending = driver.facts().accounts().spending(&AccountName::Under(Part::root())).clone();
+    screen.with_renderer(|renderer| renderer.seed(spending));
     let ended = tokio::select! {
         ended = driver.run() => ended?,
         never = screen.keep_status() => match never {},

@@ -13,12 +13,16 @@ mod folder_view;
 mod labelled;
 mod markdown;
 mod prose;
+mod status;
+#[cfg(test)]
+mod tests;
 mod wrap;
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
+use adjutant_core::budget::Spending;
 use adjutant_core::crew::ScopeWarning;
 use adjutant_core::crew::questions::warned as scope_warned;
 use adjutant_core::gate::custody::FolderChange;
@@ -46,7 +50,8 @@ use self::diff::ShownDiff;
 pub use self::folder_view::FolderView;
 use self::labelled::LabelledStdout;
 use self::prose::{Prose, ProseForm};
-use self::wrap::{Styled, StyledText, TextTone, head_of, wrapped};
+use self::status::RunStatus;
+use self::wrap::{Styled, StyledText, TextTone, head_of, width_of, wrapped};
 
 use crate::totals::FileTotal;
 
@@ -66,8 +71,11 @@ const OUTPUT_COLUMNS_MAX: usize = 400;
 pub struct Renderer {
     look: RenderStyle,
     out: Box<dyn Write + Send>,
-    /// True if lines end at the width of a terminal.
-    is_on_terminal: bool,
+    surface: Surface,
+    /// Returns the lines and columns of the terminal, if it says them.
+    measure: fn() -> Option<(usize, usize)>,
+    /// True if an answer is being typed on the last line.
+    is_prompted: bool,
     /// True if something stands on the last line that is no reply.
     mid_line: bool,
     /// The reply that is being shown, and the part whose agent gives it.
@@ -79,7 +87,12 @@ pub struct Renderer {
     /// The calls in flight.
     calls: BTreeMap<(Part, Slot), CallShown>,
     changed: ChangedFiles,
-    status: StatusLine,
+    status: RunStatus,
+    footer: Option<Footer>,
+    /// Column that was written to last.
+    column: usize,
+    /// True if text of a reply came since the footer was last looked at.
+    has_text_come: bool,
     /// The run that each line of JSON is of, where a program may read those of several.
     run: Option<RunId>,
     /// The run and its folder, once they are known.
@@ -114,12 +127,33 @@ struct CallShown {
     change: Option<ShownDiff>,
 }
 
-/// Work in flight, for the last line of a terminal.
-#[derive(Debug, Default)]
-struct StatusLine {
-    /// Start and description of each piece of work, by its slot.
-    in_flight: BTreeMap<String, (Instant, String)>,
-    is_shown: bool,
+/// The line at the bottom of a terminal that is no part of what was said, while it is shown.
+#[derive(Debug, Clone, Copy)]
+struct Footer {
+    /// Column at which the text above it goes on; `None` if that has ended.
+    text_column: Option<usize>,
+}
+
+/// Abilities of the place that is written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Surface {
+    /// A pipe or a file.
+    Stream,
+    /// A terminal that only knows lines: `TERM=dumb`.
+    Lines,
+    /// A terminal whose last line can be written anew.
+    Screen,
+}
+
+impl Surface {
+    fn of_stdout() -> Self {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|name| name.is_empty() || name == "dumb");
+        match (std::io::stdout().is_terminal(), is_dumb) {
+            (false, _) => Self::Stream,
+            (true, true) => Self::Lines,
+            (true, false) => Self::Screen,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +163,11 @@ enum RenderStyle {
     Json,
 }
 
+fn size_of_stdout() -> Option<(usize, usize)> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    (size.ws_row > 0 && size.ws_col > 0).then(|| (size.ws_row.into(), size.ws_col.into()))
+}
+
 /// The word that a journal has for `value`.
 fn word(value: &impl Serialize) -> String {
     let value = serde_json::to_value(value).unwrap_or_default();
@@ -136,26 +175,32 @@ fn word(value: &impl Serialize) -> String {
 }
 
 impl Renderer {
-    /// A renderer on stdout: coloured on a terminal unless `NO_COLOR` is set, plain when piped, or JSON.
+    /// A renderer on stdout: coloured on a terminal unless `NO_COLOR` is set or `TERM` is `dumb`, plain when piped, or JSON.
     #[must_use]
     pub fn on_stdout(json: bool) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let surface = Surface::of_stdout();
         let look = match json {
             true => RenderStyle::Json,
-            false if std::io::stdout().is_terminal() && !no_color => RenderStyle::Coloured,
+            false if surface == Surface::Screen && !no_color => RenderStyle::Coloured,
             false => RenderStyle::Plain,
         };
         Self {
             look,
             out: Box::new(std::io::stdout()),
-            is_on_terminal: look != RenderStyle::Json && std::io::stdout().is_terminal(),
+            surface: if json { Surface::Stream } else { surface },
+            measure: size_of_stdout,
+            is_prompted: false,
             mid_line: false,
             reply: None,
             streamed: false,
             replied: BTreeMap::new(),
             calls: BTreeMap::new(),
             changed: ChangedFiles::default(),
-            status: StatusLine::default(),
+            status: RunStatus::new(Instant::now()),
+            footer: None,
+            column: 0,
+            has_text_come: false,
             run: None,
             attended: None,
         }
@@ -175,7 +220,7 @@ impl Renderer {
             return renderer;
         }
         let out = Box::new(LabelledStdout::new(format!("{run} | ")));
-        Self { look: RenderStyle::Plain, out, is_on_terminal: false, ..renderer }
+        Self { look: RenderStyle::Plain, out, surface: Surface::Stream, ..renderer }
     }
 
     /// Returns the files that the run changed, compared with how they were: `first_hashes` has the hash that each had
@@ -221,7 +266,7 @@ impl Renderer {
             self.fresh_line();
             self.write("> ");
             self.flush();
-            self.mid_line = false;
+            self.is_prompted = true;
         }
     }
 
@@ -231,13 +276,14 @@ impl Renderer {
             self.fresh_line();
             self.write(&format!("Answer with the number: {forms} > "));
             self.flush();
-            self.mid_line = true;
+            (self.mid_line, self.is_prompted) = (true, true);
         }
     }
 
     /// Takes note that Enter was typed: what follows is on a new line.
     pub fn entered(&mut self) {
-        self.mid_line = false;
+        (self.mid_line, self.is_prompted) = (false, false);
+        self.column = 0;
     }
 
     /// Shows an event that asks a question, for programs; the question itself is shown for a person later.
@@ -280,23 +326,50 @@ impl Renderer {
         }
     }
 
-    /// Brings the line that says what is in flight up to date; on a terminal only, and never in the
-    /// middle of a text.
+    /// Takes over what the run took before this sitting, for the line that says so.
+    pub fn seed(&mut self, spending: Spending) {
+        self.status.seed(spending);
+    }
+
+    /// Brings the line that says what is in flight up to date, on a terminal that can. Below a reply it waits until
+    /// nothing has come for a while, so that it doesn't flicker.
     pub fn tick(&mut self) {
-        let oldest = self.status.in_flight.values().min();
-        let is_mid_line = self.mid_line || self.reply.as_ref().is_some_and(|(_, reply)| reply.is_mid_line());
-        if self.look != RenderStyle::Coloured || is_mid_line {
+        if self.surface != Surface::Screen || self.is_prompted || std::mem::take(&mut self.has_text_come) {
             return;
         }
-        let Some((since, what)) = oldest else { return };
-        let others = match self.status.in_flight.len() {
-            0 | 1 => String::new(),
-            count => format!(" and {} more", count - 1),
-        };
-        let line = format!("\r\u{1b}[2K\u{1b}[2m\u{2026} {what}{others}, {} s\u{1b}[0m", since.elapsed().as_secs());
-        self.out.write_all(line.as_bytes()).ok();
-        self.status.is_shown = true;
+        let columns = self.columns().unwrap_or(COLUMNS_MIN);
+        match self.status.line(Instant::now(), columns - 1) {
+            Some(line) => self.draw_footer(&line, columns),
+            None => self.erase_footer(),
+        }
         self.flush();
+    }
+
+    /// Draws the footer. What stands above it is left as it is, also in the middle of a line.
+    fn draw_footer(&mut self, text: &str, columns: usize) {
+        let is_mid_line = self.mid_line || self.reply.as_ref().is_some_and(|(_, reply)| reply.is_mid_line());
+        // At the very end of a line nobody knows which line the terminal is on.
+        if is_mid_line && (self.column == 0 || self.column >= columns) && self.footer.is_none() {
+            return;
+        }
+        let begin = match (self.footer, is_mid_line) {
+            (Some(_), _) | (None, false) => "\r\u{1b}[2K",
+            (None, true) => "\r\n",
+        };
+        let text_column = if is_mid_line { Some(self.column) } else { None };
+        self.footer = Some(self.footer.unwrap_or(Footer { text_column }));
+        let (dim, plain) = if self.look == RenderStyle::Coloured { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
+        self.out.write_all(format!("{begin}{dim}{text}{plain}").as_bytes()).ok();
+    }
+
+    /// Takes the footer away, and goes back to where the text goes on.
+    fn erase_footer(&mut self) {
+        let back = match self.footer.take() {
+            None => return,
+            Some(Footer { text_column: None }) => String::new(),
+            Some(Footer { text_column: Some(column) }) => format!("\u{1b}[1A\u{1b}[{}G", column + 1),
+        };
+        self.out.write_all(format!("\r\u{1b}[2K{back}").as_bytes()).ok();
     }
 
     /// Shows a piece of what the agent of a part says or thinks.
@@ -307,6 +380,7 @@ impl Renderer {
         let form = self.prose_form();
         let (_, prose) = self.reply.get_or_insert_with(|| (part.clone(), Prose::default()));
         let said = how(prose, text, form);
+        self.has_text_come = true;
         self.paint(&said);
         self.flush();
     }
@@ -332,11 +406,7 @@ impl Renderer {
 
     /// Returns the lines and columns of the terminal as it is now; `None` where there is no terminal.
     fn size(&self) -> Option<(usize, usize)> {
-        let size = || rustix::termios::tcgetwinsize(std::io::stdout()).ok();
-        self.is_on_terminal.then(|| match size() {
-            Some(size) if size.ws_row > 0 && size.ws_col > 0 => (size.ws_row.into(), size.ws_col.into()),
-            Some(_) | None => SIZE,
-        })
+        (self.surface != Surface::Stream).then(|| (self.measure)().unwrap_or(SIZE))
     }
 
     /// Returns the width that lines are broken at; `None` if nobody says how wide a line may be.
@@ -344,22 +414,10 @@ impl Renderer {
         self.size().map(|(_, columns)| columns).filter(|columns| *columns >= COLUMNS_MIN)
     }
 
-    fn track(&mut self, event: &Event) {
-        let what = match &event.body {
-            Body::Turn(TurnEvent::AgentRequest { slot, .. }) => Some((slot, format!("turn {}", slot.number))),
-            Body::Call(CallEvent::ToolCall { slot, name, .. }) => Some((slot, visible_line(name).into_owned())),
-            _ => None,
-        };
-        if let Some((slot, what)) = what {
-            self.status.in_flight.insert(format!("{}:{slot}", event.part), (Instant::now(), what));
-        }
-        if let Some(slot) = event.body.outcome() {
-            self.status.in_flight.remove(&format!("{}:{slot}", event.part));
-        }
-    }
-
     fn event(&mut self, event: &Event) {
-        self.track(event);
+        if self.surface == Surface::Screen {
+            self.status.apply(event, Instant::now());
+        }
         if !matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })) {
             self.fresh_line();
         }
@@ -749,6 +807,7 @@ impl Renderer {
             prose.end_line(self.prose_form(), &mut rest);
             self.paint(&rest);
         }
+        self.is_prompted = false;
         if std::mem::take(&mut self.mid_line) {
             self.write("\n");
         }
@@ -785,17 +844,23 @@ impl Renderer {
             if code.is_empty() {
                 self.write(text);
             } else {
-                self.write(&format!("\u{1b}[{code}m{text}\u{1b}[0m"));
+                self.erase_footer();
+                self.out.write_all(format!("\u{1b}[{code}m").as_bytes()).ok();
+                self.write(text);
+                self.out.write_all(b"\x1b[0m").ok();
             }
         }
     }
 
     /// Writes to the output. Its reader may have gone away: the run goes on, and its journal says all of this too.
     fn write(&mut self, text: &str) {
-        if std::mem::take(&mut self.status.is_shown) {
-            self.out.write_all(b"\r\x1b[2K").ok();
-        }
+        self.erase_footer();
         self.out.write_all(text.as_bytes()).ok();
+        let (before, last) = text.rsplit_once('\n').map_or((self.column, text), |(_, last)| (0, last));
+        self.column = before + width_of(last);
+        if let Some(columns) = self.columns().filter(|columns| self.column > *columns) {
+            self.column %= columns;
+        }
     }
 
     fn flush(&mut self) {

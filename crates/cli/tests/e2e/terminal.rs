@@ -231,9 +231,27 @@ fn colour_is_for_terminals_and_no_color_is_honoured() {
     assert!(coloured.contains("\u{1b}[1m"), "{coloured}");
     let (code, plain) = Terminal::start(&home, &args, &[("NO_COLOR", "1")]).finish();
     assert_eq!(code, 0, "{plain}");
-    assert!(!plain.contains('\u{1b}'), "{plain}");
+    let colours = regex::Regex::new("\u{1b}\\[[0-9;]*m").expect("a pattern");
+    assert!(!colours.is_match(&plain), "{plain:?}");
     let piped = home.run(&args).expect_code(0);
     assert!(!piped.stdout.contains('\u{1b}') && !piped.stderr.contains('\u{1b}'), "{piped:?}");
+}
+
+#[test]
+fn a_dumb_terminal_gets_no_escapes_at_all() {
+    let home = TestHome::with_examples();
+    let mut terminal = Terminal::start(&home, first_run::ARGS, &[("TERM", "dumb")]);
+    terminal.expect("no               the run ends here");
+    terminal.expect("> ");
+    terminal.type_text("go\n");
+    terminal.expect("(n: <why> tells it why)");
+    terminal.expect("> ");
+    terminal.type_text("n\n");
+    let (code, seen) = terminal.finish();
+    assert_eq!(code, 0, "{seen}");
+    assert!(!seen.contains('\u{1b}'), "{seen:?}");
+    // Nothing is written over: each line is said once.
+    assert!(!seen.replace("\r\n", "").contains('\r'), "{seen:?}");
 }
 
 /// A run whose first command does not end by itself.

@@ -1,0 +1,154 @@
+//! The renderer on a terminal that is emulated: what stands on the screen at any moment.
+
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::sync::{Arc, Mutex};
+
+use adjutant_core::trace::{Body, Entry, PartEvent, TurnEvent};
+use adjutant_core::words::{Part, PhaseName, Slot, Stop, What};
+use adjutant_ports::{Delta, Progress};
+use jiff::Timestamp;
+
+use super::{RenderStyle, Renderer, Surface};
+
+/// An emulated terminal.
+#[derive(Clone)]
+struct Emulated(Arc<Mutex<vt100::Parser>>);
+
+impl Write for Emulated {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // What the kernel does for a process: a line feed goes to the beginning of the next line.
+        let sent: Vec<u8> =
+            bytes.iter().flat_map(|byte| if *byte == b'\n' { vec![b'\r', b'\n'] } else { vec![*byte] }).collect();
+        self.0.lock().expect("no panic").process(&sent);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct TestScreen {
+    renderer: Renderer,
+    terminal: Emulated,
+}
+
+const LINES: NonZero<u16> = NonZero::new(8).expect("some");
+const COLUMNS: NonZero<u16> = NonZero::new(40).expect("some");
+
+impl TestScreen {
+    fn new(look: RenderStyle, surface: Surface) -> Self {
+        let terminal = Emulated(Arc::new(Mutex::new(vt100::Parser::new(LINES, COLUMNS, 0))));
+        let renderer = Renderer {
+            look,
+            surface,
+            out: Box::new(terminal.clone()),
+            measure: || Some((LINES.get().into(), COLUMNS.get().into())),
+            ..Renderer::on_stdout(false)
+        };
+        Self { renderer, terminal }
+    }
+
+    fn show(&mut self, body: Body) {
+        let event = Entry { part: Part::root().child("session"), body }.at(0, Timestamp::UNIX_EPOCH);
+        self.renderer.show(&Progress::Event(&event));
+    }
+
+    fn say(&mut self, text: &str) {
+        let part = Part::root().child("session");
+        self.renderer.show(&Progress::Turn(&part, Delta::Text(text.to_owned())));
+    }
+
+    /// Returns what stands on the screen, times settled.
+    fn seen(&self) -> String {
+        let seen = self.terminal.0.lock().expect("no panic").screen().contents();
+        regex::Regex::new(r"\d+\.\d s").expect("a pattern").replace_all(seen.trim_end(), "[N] s").into_owned()
+    }
+}
+
+fn request() -> Body {
+    Body::Turn(TurnEvent::AgentRequest {
+        slot: Slot::first(What::Turn, 1),
+        messages: (0, 1),
+        tools: 0,
+        no_calls: false,
+        agent: 0,
+        input_tokens: 0,
+        output_max: 0,
+        hash: None,
+    })
+}
+
+fn reply(text: &str) -> Body {
+    Body::Turn(TurnEvent::AgentReply {
+        slot: Slot::first(What::Turn, 1),
+        text: text.to_owned(),
+        thinking: String::new(),
+        calls: Vec::new(),
+        provider_data: None,
+        usage: None,
+        stop: Stop::EndTurn,
+        duration_ms: 1,
+    })
+}
+
+const STATUS: &str = "\u{2026} turn 1 [N] s \u{b7} [N] s in all";
+
+#[test]
+fn a_reply_that_stalls_has_the_status_below_it_and_goes_on_where_it_was() {
+    for look in [RenderStyle::Coloured, RenderStyle::Plain] {
+        let mut screen = TestScreen::new(look, Surface::Screen);
+        screen.show(request());
+        assert!(screen.seen().starts_with(STATUS), "{}", screen.seen());
+        screen.say("The first words of ");
+        screen.renderer.tick();
+        assert_eq!(screen.seen(), "The first words of", "text that comes is not disturbed");
+        screen.renderer.tick();
+        assert!(screen.seen().starts_with(&format!("The first words of\n{STATUS}")), "{}", screen.seen());
+        screen.say("a reply that is wider than one line of the screen, ");
+        screen.say("done.");
+        screen.show(reply(""));
+        assert_eq!(screen.seen(), "The first words of a reply that is wider\nthan one line of the screen, done.");
+    }
+}
+
+#[test]
+fn the_status_at_the_bottom_of_the_screen_scrolls_nothing_away() {
+    let mut screen = TestScreen::new(RenderStyle::Coloured, Surface::Screen);
+    screen.show(request());
+    screen.say("1\n2\n3\n4\n5\n6\n7\nlast ");
+    screen.renderer.tick();
+    screen.renderer.tick();
+    assert!(screen.seen().starts_with(&format!("2\n3\n4\n5\n6\n7\nlast\n{STATUS}")), "{}", screen.seen());
+    screen.say("line\nnext\n");
+    assert_eq!(screen.seen(), "3\n4\n5\n6\n7\nlast line\nnext");
+}
+
+#[test]
+fn a_terminal_that_only_knows_lines_gets_no_escapes_and_no_status() {
+    let mut screen = TestScreen::new(RenderStyle::Plain, Surface::Lines);
+    let raw: Arc<Mutex<Vec<u8>>> = Arc::default();
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    screen.renderer.out = Box::new(Kept(raw.clone()));
+    screen.show(Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None }));
+    screen.show(request());
+    screen.say("**Words** that are wider than the line ");
+    screen.renderer.tick();
+    screen.renderer.tick();
+    screen.show(reply(""));
+    let written = String::from_utf8(raw.lock().expect("no panic").clone()).expect("text");
+    assert_eq!(
+        written,
+        "\n\u{2500}\u{2500} Phase 1: execute \u{2500}\u{2500}\n**Words** that are wider than the line\n"
+    );
+}
