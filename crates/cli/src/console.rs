@@ -19,7 +19,7 @@ use adjutant_core::inbox::reply;
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::trace::{AskEvent, Body, Event};
 use adjutant_core::words::visible::visible_line;
-use adjutant_core::words::{Choice, Key, Message, Mode, Question, QuestionKind, Slot};
+use adjutant_core::words::{Choice, Key, Message, Question, QuestionKind, Slot};
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_runtime::Correspondence;
 use adjutant_runtime::mail::OPERATOR;
@@ -29,13 +29,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex as AsyncMutex, Notify, mpsc};
 
 use crate::answers::Answers;
-use crate::keyboard::{self, Keyboard, TypedEntry};
+use crate::keyboard::{self, Keyboard, KeyboardHandlers, LineEditing, TypedEntry};
 use crate::questions_here::QuestionsHere;
 use crate::render::Renderer;
 use crate::screen::Screen;
 
+mod typed_command;
+
 #[cfg(test)]
 mod tests;
+
+use self::typed_command::TypedCommand;
 
 /// Within how long a second Ctrl-C means the run and not the call (the peer's window).
 const TWICE: Duration = Duration::from_secs(2);
@@ -89,8 +93,7 @@ impl Console {
         // With answers from a file and no terminal there is nobody else to ask.
         let reads_input = is_terminal || answers.is_none();
         let (commands_in, commands) = mpsc::unbounded_channel();
-        let keyboard = (reads_input && is_terminal)
-            .then(|| Keyboard::attend(move |line| command(line).is_some_and(|said| commands_in.send(said).is_ok())));
+        let keyboard = (reads_input && is_terminal).then(|| attended_keyboard(&screen, commands_in));
         let input = match (reads_input, is_terminal) {
             (false, _) => InputSource::Nobody,
             (true, true) => InputSource::Terminal {
@@ -230,7 +233,7 @@ impl Console {
                         self.prompt(&questions);
                     }
                     let Some(entry) = keyboard.take() else { break };
-                    self.screen.with_renderer(Renderer::entered);
+                    self.echo_typed(&entry);
                     match self.take_entry(&mut questions, entry) {
                         EntryOutcome::End => return InputEnd::Reached,
                         EntryOutcome::Answered | EntryOutcome::Refused => is_prompted = false,
@@ -279,6 +282,7 @@ impl Console {
                     self.say_ignored(BEFORE, entry.into_text());
                     continue;
                 }
+                self.echo_typed(&entry);
                 match self.take_entry(questions, entry) {
                     EntryOutcome::Answered => {}
                     EntryOutcome::Refused => is_refused = true,
@@ -286,6 +290,7 @@ impl Console {
                 }
             }
             self.say_ignored(BEFORE, typed.begun);
+            self.screen.with_renderer(Renderer::unprompt);
             for shown in questions.take_changes() {
                 self.screen.with_renderer(|renderer| match shown.number {
                     Some(number) => renderer.numbered_question(number, &shown.key, &shown.question),
@@ -304,6 +309,12 @@ impl Console {
             }
             NumbersShown::Never | NumbersShown::Before { .. } => self.screen.with_renderer(Renderer::prompt),
         }
+    }
+
+    /// Shows an entry that was typed where a line is edited here; a terminal that edits lines by itself has shown it.
+    fn echo_typed(&self, entry: &TypedEntry) {
+        let text = entry.text().unwrap_or_default();
+        self.screen.with_renderer(|renderer| renderer.entered(&text));
     }
 
     /// Gives an entry to the question that it is for.
@@ -405,6 +416,9 @@ impl Drop for AskedQuestion<'_> {
         let mut questions = self.console.questions();
         questions.close(self.key);
         self.console.screen.set_asking(!questions.is_empty());
+        if questions.is_empty() {
+            self.console.screen.with_renderer(Renderer::unprompt);
+        }
         self.console.changed.notify_one();
     }
 }
@@ -528,14 +542,28 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Returns the message of a line that is a command at any time, whatever is asked.
-fn command(line: &str) -> Option<Message> {
-    match line.trim() {
-        "/auto" => Some(Message::Mode(Mode::Auto)),
-        "/gated" => Some(Message::Mode(Mode::Gated)),
-        "/stop" => Some(Message::Stop),
-        _ => None,
-    }
+/// Reads this terminal for a run: commands at any time, and what else is typed for the questions.
+fn attended_keyboard(screen: &Arc<Screen>, commands: mpsc::UnboundedSender<Message>) -> Keyboard {
+    let has_screen = screen.with_renderer(|renderer| renderer.has_screen());
+    let editing = if has_screen { LineEditing::Own } else { LineEditing::Terminal };
+    let (for_commands, for_messages, for_lines) = (screen.clone(), screen.clone(), screen.clone());
+    let messages = commands.clone();
+    Keyboard::attend(
+        editing,
+        KeyboardHandlers {
+            take: Box::new(move |line| {
+                let Some(command) = TypedCommand::read(line) else { return false };
+                command.carry_out(&for_commands, &commands)
+            }),
+            send: Box::new(move |text| {
+                for_messages.note(&format!("sent to the agent: {}", quoted(&text)));
+                // Nobody listens any more only if the run is over.
+                messages.send(Message::Steer(text)).ok();
+            }),
+            complete: typed_command::completed,
+            show: Box::new(move |typed| for_lines.with_renderer(|renderer| renderer.show_typed(typed))),
+        },
+    )
 }
 
 /// Reads lines from a pipe until it ends.

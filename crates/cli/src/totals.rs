@@ -160,7 +160,8 @@ impl SittingTotals {
         lines
     }
 
-    fn usage(&self) -> String {
+    /// Returns what the run took, on a line.
+    pub fn usage(&self) -> String {
         let mut said = vec![format!("{} at work", duration(self.worked_ms)), counted(self.turns, "turn")];
         if self.tokens > 0 {
             let cached = match self.cached_tokens {

@@ -1,6 +1,6 @@
 //! Cuts what a terminal sends into entries: a line is one, and a paste is one whatever lines it has.
 //!
-//! In: bytes as they are read, in pieces of any size. Out: [`TypedEntry`]. A terminal in bracketed paste mode puts
+//! In: bytes as they are read. Out: [`TypedEntry`]. A terminal in bracketed paste mode puts
 //! `ESC [ 200 ~` before a paste and `ESC [ 201 ~` behind it; the entry ends with the Enter that follows.
 
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
@@ -26,6 +26,11 @@ pub enum TypedEntry {
 
 impl TypedEntry {
     /// Returns its text; `None` for the end of the input.
+    pub fn text(&self) -> Option<String> {
+        self.clone().into_text()
+    }
+
+    /// Returns its text; `None` for the end of the input.
     pub fn into_text(self) -> Option<String> {
         match self {
             Self::Line(text) | Self::Paste(text) | Self::Cut(text) | Self::Early(text) => Some(text),
@@ -50,12 +55,8 @@ impl Entries {
         self.is_in_paste
     }
 
-    /// Takes what was read, and gives the entries that it ends.
-    pub fn push(&mut self, read: &[u8]) -> Vec<TypedEntry> {
-        read.iter().filter_map(|byte| self.push_byte(*byte)).collect()
-    }
-
-    fn push_byte(&mut self, byte: u8) -> Option<TypedEntry> {
+    /// Takes the next byte, and gives the entry that it ends.
+    pub fn push(&mut self, byte: u8) -> Option<TypedEntry> {
         if byte == b'\n' && !self.is_in_paste {
             return Some(self.end());
         }
@@ -123,13 +124,13 @@ mod tests {
         TypedEntry::Paste(text.to_owned())
     }
 
+    fn push(entries: &mut Entries, read: &[u8]) -> Vec<TypedEntry> {
+        read.iter().filter_map(|byte| entries.push(*byte)).collect()
+    }
+
     #[track_caller]
     fn check(read: &str, expected: &[TypedEntry]) {
-        for size in 1..=read.len() {
-            let mut entries = Entries::default();
-            let given: Vec<TypedEntry> = read.as_bytes().chunks(size).flat_map(|chunk| entries.push(chunk)).collect();
-            assert_eq!(given, expected, "{read:?} in pieces of {size}");
-        }
+        assert_eq!(push(&mut Entries::default(), read.as_bytes()), expected, "{read:?}");
     }
 
     #[test]
@@ -149,33 +150,33 @@ mod tests {
     #[test]
     fn a_line_as_long_as_a_terminal_takes_may_lack_its_end() {
         let long = "x".repeat(LINE_BYTES_MAX);
-        let given = Entries::default().push(format!("{long}\n").as_bytes());
+        let given = push(&mut Entries::default(), format!("{long}\n").as_bytes());
         assert_eq!(given, [TypedEntry::Cut(long.clone())]);
-        let given = Entries::default().push(format!("\x1b[200~{long}\nb\x1b[201~\n").as_bytes());
+        let given = push(&mut Entries::default(), format!("\x1b[200~{long}\nb\x1b[201~\n").as_bytes());
         assert!(matches!(&given[..], [TypedEntry::Cut(_)]));
     }
 
     #[test]
     fn a_paste_without_an_end_is_given_up_and_takes_nothing_with_it() {
         let mut entries = Entries::default();
-        assert_eq!(entries.push(b"\x1b[200~go\x1b[201\n"), []);
+        assert_eq!(push(&mut entries, b"\x1b[200~go\x1b[201\n"), []);
         assert_eq!(entries.give_up_paste(), Some(TypedEntry::Cut("go\x1b[201".to_owned())));
         assert_eq!(entries.give_up_paste(), None);
-        assert_eq!(entries.push(b"n\n"), [line("n")]);
-        assert_eq!(entries.push(b"\x1b[200~go\nn"), []);
+        assert_eq!(push(&mut entries, b"n\n"), [line("n")]);
+        assert_eq!(push(&mut entries, b"\x1b[200~go\nn"), []);
         assert_eq!(entries.give_up_paste(), None);
-        assert_eq!(entries.push(b"\n"), [TypedEntry::Cut("go\nn".to_owned())]);
+        assert_eq!(push(&mut entries, b"\n"), [TypedEntry::Cut("go\nn".to_owned())]);
     }
 
     #[test]
     fn what_was_begun_early_is_taken_and_so_is_the_rest_of_a_paste() {
         let mut entries = Entries::default();
         assert_eq!(entries.take_begun(), None);
-        entries.push(b"ye");
+        push(&mut entries, b"ye");
         assert_eq!(entries.take_begun().as_deref(), Some("ye"));
-        assert_eq!(entries.push(b"s\n"), [line("s")]);
-        entries.push(b"\x1b[200~a\ny");
+        assert_eq!(push(&mut entries, b"s\n"), [line("s")]);
+        push(&mut entries, b"\x1b[200~a\ny");
         assert_eq!(entries.take_begun().as_deref(), Some("a\ny"));
-        assert_eq!(entries.push(b"\ny\x1b[201~\ny\n"), [TypedEntry::Early("\ny".to_owned()), line("y")]);
+        assert_eq!(push(&mut entries, b"\ny\x1b[201~\ny\n"), [TypedEntry::Early("\ny".to_owned()), line("y")]);
     }
 }

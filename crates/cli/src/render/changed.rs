@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use adjutant_core::words::tool::FileChange;
+use adjutant_core::words::visible::visible_line;
 
-use super::diff::{Before, net_counts};
+use super::diff::{Before, ShownDiff, net_counts, written};
 use super::folder_view::FolderView;
 use crate::totals::{FileFate, FileTotal};
 
@@ -61,6 +62,20 @@ impl ChangedFiles {
             Some(FileTotal { path: path.clone(), change, added, removed })
         };
         first_hashes.iter().filter_map(total).collect()
+    }
+
+    /// Returns what became of the files since, of each that is not as it was.
+    pub(super) fn diffs(&self, folder: &FolderView) -> Vec<ShownDiff> {
+        let diff = |(path, (_, before)): (&String, &(Option<String>, Before))| {
+            let now = folder.read(path);
+            let path = visible_line(path);
+            match (before, &now) {
+                (before, now) if before == now => None,
+                (before, Before::Absent) => Some(written(&format!("{path} (deleted)"), before, "")),
+                (before, now) => Some(written(&path, before, now.text())),
+            }
+        };
+        self.files.iter().filter_map(diff).collect()
     }
 
     /// Returns a file as it was when its content had this hash; absent if it had none.

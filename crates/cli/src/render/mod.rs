@@ -10,6 +10,7 @@ mod call;
 mod changed;
 mod diff;
 mod folder_view;
+mod footer;
 mod labelled;
 mod markdown;
 mod prose;
@@ -48,12 +49,14 @@ use serde::Serialize;
 use self::changed::ChangedFiles;
 use self::diff::ShownDiff;
 pub use self::folder_view::FolderView;
+use self::footer::FooterLine;
 use self::labelled::LabelledStdout;
 use self::prose::{Prose, ProseForm};
 use self::status::RunStatus;
 use self::wrap::{Styled, StyledText, TextTone, head_of, width_of, wrapped};
 
-use crate::totals::FileTotal;
+use crate::keyboard::TypedView;
+use crate::totals::{FileTotal, JournalTotals, SittingTotals};
 
 /// The size of a terminal that doesn't say its own.
 const SIZE: (usize, usize) = (24, 80);
@@ -74,8 +77,12 @@ pub struct Renderer {
     surface: Surface,
     /// Returns the lines and columns of the terminal, if it says them.
     measure: fn() -> Option<(usize, usize)>,
-    /// True if an answer is being typed on the last line.
+    /// True if an answer is being typed on a line that the terminal edits.
     is_prompted: bool,
+    /// The prompt of the line that is edited here, while something is asked.
+    prompt: Option<String>,
+    /// Text that is being typed on that line.
+    typed: TypedView,
     /// True if something stands on the last line that is no reply.
     mid_line: bool,
     /// The reply that is being shown, and the part whose agent gives it.
@@ -127,7 +134,7 @@ struct CallShown {
     change: Option<ShownDiff>,
 }
 
-/// The line at the bottom of a terminal that is no part of what was said, while it is shown.
+/// The last line of a screen, while it is shown.
 #[derive(Debug, Clone, Copy)]
 struct Footer {
     /// Column at which the text above it goes on; `None` if that has ended.
@@ -191,6 +198,8 @@ impl Renderer {
             surface: if json { Surface::Stream } else { surface },
             measure: size_of_stdout,
             is_prompted: false,
+            prompt: None,
+            typed: TypedView::default(),
             mid_line: false,
             reply: None,
             streamed: false,
@@ -260,30 +269,79 @@ impl Renderer {
         }
     }
 
+    /// Returns true if this is a screen on which a line can be edited.
+    pub fn has_screen(&self) -> bool {
+        self.surface == Surface::Screen
+    }
+
     /// Shows that an answer may be typed now.
     pub fn prompt(&mut self) {
-        if self.look != RenderStyle::Json {
-            self.fresh_line();
-            self.write("> ");
-            self.flush();
-            self.is_prompted = true;
-        }
+        self.prompt_with("> ");
     }
 
     /// Shows that an answer may be typed now to one of several questions, with how to name it.
     pub fn numbered_prompt(&mut self, forms: &str) {
-        if self.look != RenderStyle::Json {
-            self.fresh_line();
-            self.write(&format!("Answer with the number: {forms} > "));
+        self.prompt_with(&format!("Answer with the number: {forms} > "));
+    }
+
+    fn prompt_with(&mut self, prompt: &str) {
+        if self.look == RenderStyle::Json {
+            return;
+        }
+        self.fresh_line();
+        if self.has_screen() {
+            self.prompt = Some(prompt.to_owned());
+            self.tick();
+        } else {
+            self.write(prompt);
+            self.is_prompted = true;
             self.flush();
-            (self.mid_line, self.is_prompted) = (true, true);
         }
     }
 
-    /// Takes note that Enter was typed: what follows is on a new line.
-    pub fn entered(&mut self) {
-        (self.mid_line, self.is_prompted) = (false, false);
+    /// Takes note that Enter was typed, and what was given with it: what follows is on a new line.
+    pub fn entered(&mut self, text: &str) {
+        self.is_prompted = false;
+        if let Some(prompt) = self.prompt.take() {
+            self.raw_line(TextTone::Plain, &format!("{prompt}{}", visible_text(&secrets::mask(text))));
+            self.flush();
+        }
         self.column = 0;
+    }
+
+    /// Takes the prompt away: nothing is asked any more.
+    pub fn unprompt(&mut self) {
+        if self.prompt.take().is_some() {
+            self.erase_footer();
+            self.flush();
+        }
+    }
+
+    /// Shows what is being typed from now on.
+    pub fn show_typed(&mut self, typed: TypedView) {
+        if typed != self.typed {
+            self.typed = typed;
+            self.has_text_come = false;
+            self.tick();
+        }
+    }
+
+    /// Shows what the run took so far.
+    pub fn show_cost(&mut self) {
+        let totals = SittingTotals::of(self.status.spending(), &JournalTotals::default(), Vec::new());
+        self.line(TextTone::Dim, &totals.usage());
+    }
+
+    /// Shows what calls of this sitting changed so far, compared with what is in the folder.
+    pub fn show_changes(&mut self) {
+        let changes = self.attended.as_ref().map_or_else(Vec::new, |(_, folder)| self.changed.diffs(folder));
+        if changes.is_empty() {
+            self.line(TextTone::Dim, "No file was changed by a file tool in this sitting.");
+        }
+        for change in &changes {
+            self.diff(change, self.diff_lines_max(2));
+        }
+        self.flush();
     }
 
     /// Shows an event that asks a question, for programs; the question itself is shown for a person later.
@@ -334,19 +392,25 @@ impl Renderer {
     /// Brings the line that says what is in flight up to date, on a terminal that can. Below a reply it waits until
     /// nothing has come for a while, so that it doesn't flicker.
     pub fn tick(&mut self) {
-        if self.surface != Surface::Screen || self.is_prompted || std::mem::take(&mut self.has_text_come) {
+        if self.surface != Surface::Screen || (std::mem::take(&mut self.has_text_come) && !self.is_typed_on()) {
             return;
         }
         let columns = self.columns().unwrap_or(COLUMNS_MIN);
-        match self.status.line(Instant::now(), columns - 1) {
+        let status = self.status.line(Instant::now(), columns - 1);
+        match footer::footer_line(self.prompt.as_deref(), &self.typed, status, columns) {
             Some(line) => self.draw_footer(&line, columns),
             None => self.erase_footer(),
         }
-        self.flush();
+        self.out.flush().ok();
+    }
+
+    /// Returns true if the last line is the operator's: it is asked something, or types.
+    fn is_typed_on(&self) -> bool {
+        self.prompt.is_some() || !self.typed.line.text.is_empty()
     }
 
     /// Draws the footer. What stands above it is left as it is, also in the middle of a line.
-    fn draw_footer(&mut self, text: &str, columns: usize) {
+    fn draw_footer(&mut self, FooterLine { text, cursor }: &FooterLine, columns: usize) {
         let is_mid_line = self.mid_line || self.reply.as_ref().is_some_and(|(_, reply)| reply.is_mid_line());
         // At the very end of a line nobody knows which line the terminal is on.
         if is_mid_line && (self.column == 0 || self.column >= columns) && self.footer.is_none() {
@@ -358,8 +422,10 @@ impl Renderer {
         };
         let text_column = if is_mid_line { Some(self.column) } else { None };
         self.footer = Some(self.footer.unwrap_or(Footer { text_column }));
-        let (dim, plain) = if self.look == RenderStyle::Coloured { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
-        self.out.write_all(format!("{begin}{dim}{text}{plain}").as_bytes()).ok();
+        let is_dim = self.look == RenderStyle::Coloured && cursor.is_none();
+        let (dim, plain) = if is_dim { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
+        let cursor = cursor.map(|column| format!("\u{1b}[{}G", column + 1)).unwrap_or_default();
+        self.out.write_all(format!("{begin}{dim}{text}{plain}{cursor}").as_bytes()).ok();
     }
 
     /// Takes the footer away, and goes back to where the text goes on.
@@ -415,7 +481,7 @@ impl Renderer {
     }
 
     fn event(&mut self, event: &Event) {
-        if self.surface == Surface::Screen {
+        if self.surface != Surface::Stream {
             self.status.apply(event, Instant::now());
         }
         if !matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })) {
@@ -781,7 +847,8 @@ impl Renderer {
         let width = question.options.iter().map(|offer| offer.reply.chars().count()).max().unwrap_or(0);
         for offer in &question.options {
             let reply = format!("{:width$}", offer.reply);
-            self.line(TextTone::Dim, &format!("    {reply}  {}", visible_line(&offer.changes)));
+            // What goes on stands below what it says.
+            self.hanging_line(TextTone::Dim, &format!("    {reply}  {}", visible_line(&offer.changes)), width + 2);
         }
     }
 
@@ -815,8 +882,13 @@ impl Renderer {
 
     /// Shows a text on lines of its own, broken between words at the width of the terminal.
     fn line(&mut self, tone: TextTone, text: &str) {
+        self.hanging_line(tone, text, 2);
+    }
+
+    /// The same with lines that go on so many columns further to the right.
+    fn hanging_line(&mut self, tone: TextTone, text: &str, hanging: usize) {
         self.fresh_line();
-        let broken = wrapped(tone, text, self.columns(), 2);
+        let broken = wrapped(tone, text, self.columns(), hanging);
         self.paint(&broken);
         self.write("\n");
         self.flush();
@@ -864,6 +936,10 @@ impl Renderer {
     }
 
     fn flush(&mut self) {
+        // The line that is typed on is there at once again.
+        if self.has_screen() && self.footer.is_none() && self.is_typed_on() {
+            self.tick();
+        }
         self.out.flush().ok();
     }
 }

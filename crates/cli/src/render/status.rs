@@ -41,6 +41,11 @@ impl RunStatus {
         self.spending = spending;
     }
 
+    /// Returns what the run took so far.
+    pub(super) fn spending(&self) -> &Spending {
+        &self.spending
+    }
+
     /// Takes note of an event.
     pub(super) fn apply(&mut self, event: &Event, now: Instant) {
         self.spending.apply(event);
@@ -93,6 +98,7 @@ impl RunStatus {
             parts.push(format!("{about}${}", sum_rounded(nano_dollars)));
         }
         parts.push("Ctrl-C cancels".to_owned());
+        parts.push("/help".to_owned());
         let mut line = "\u{2026}".to_owned();
         for (number, part) in parts.iter().enumerate() {
             let between = if number == 0 { " " } else { " \u{b7} " };
@@ -153,7 +159,8 @@ mod tests {
         let (mut status, began) = at_work();
         apply(&mut status, request(7), began + Duration::from_secs(53));
         let now = began + Duration::from_secs(65);
-        let line = "\u{2026} execute, step 3 \u{b7} turn 7 12 s \u{b7} 1 m 5 s in all \u{b7} Ctrl-C cancels";
+        let line =
+            "\u{2026} execute, step 3 \u{b7} turn 7 12 s \u{b7} 1 m 5 s in all \u{b7} Ctrl-C cancels \u{b7} /help";
         assert_eq!(status.line(now, 80).as_deref(), Some(line));
         assert_eq!(status.line(now, 40).as_deref(), Some("\u{2026} execute, step 3 \u{b7} turn 7 12 s"));
         let slot = Slot::first(What::Turn, 7);

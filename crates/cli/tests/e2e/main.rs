@@ -43,6 +43,7 @@ mod recorded;
 mod refused;
 mod requests;
 mod sandbox;
+mod screens;
 mod say;
 mod terminal;
 mod trace;

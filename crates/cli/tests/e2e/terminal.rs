@@ -28,7 +28,16 @@ pub struct Terminal {
     /// Everything seen so far, and how much of it was asked about.
     seen: String,
     read_to: usize,
+    /// The beginning of a character of which the rest is to come.
+    begun: Vec<u8>,
+    /// Sizes in lines and columns, each from some place in what was seen.
+    sizes: Vec<(usize, Size)>,
 }
+
+/// Lines and columns of a terminal.
+pub type Size = (u16, u16);
+
+const SIZE: Size = (40, 120);
 
 impl Terminal {
     pub fn start(home: &TestHome, args: &[&str], extra: &[(&str, &str)]) -> Self {
@@ -37,8 +46,13 @@ impl Terminal {
 
     /// The same in a terminal in which `typed` was typed before.
     pub fn start_behind(home: &TestHome, args: &[&str], extra: &[(&str, &str)], typed: &str) -> Self {
+        Self::start_sized(home, args, extra, typed, SIZE)
+    }
+
+    /// The same in a terminal of some size.
+    pub fn start_sized(home: &TestHome, args: &[&str], extra: &[(&str, &str)], typed: &str, size: Size) -> Self {
         let (mut pty, pts) = open().expect("a terminal");
-        pty.resize(pty_process::Size::new(40, 120)).expect("resized");
+        pty.resize(pty_process::Size::new(size.0, size.1)).expect("resized");
         pty.write_all(typed.as_bytes()).expect("it can be typed");
         let mut command = Command::new(env!("CARGO_BIN_EXE_adjutant")).args(args).env_clear();
         command = command.envs(home.environment()).env("TERM", "xterm-256color").current_dir(home.path("work"));
@@ -56,7 +70,40 @@ impl Terminal {
                 }
             }
         });
-        Self { child, typing: pty, shown, seen: String::new(), read_to: 0 }
+        let (seen, begun) = (String::new(), Vec::new());
+        Self { child, typing: pty, shown, seen, read_to: 0, begun, sizes: vec![(0, size)] }
+    }
+
+    /// Changes the size from what was waited for on.
+    pub fn resize(&mut self, size: Size) {
+        self.typing.resize(pty_process::Size::new(size.0, size.1)).expect("resized");
+        self.sizes.push((self.read_to, size));
+    }
+
+    /// Returns what stands on the screen after what was waited for.
+    pub fn screen(&self) -> String {
+        let some = |number| std::num::NonZero::new(number).expect("some");
+        let (lines, columns) = self.sizes[0].1;
+        let mut terminal = vt100::Parser::new(some(lines), some(columns), 0);
+        let ends = self.sizes.iter().skip(1).map(|(from, _)| *from).chain([self.read_to]);
+        for ((from, size), to) in self.sizes.iter().zip(ends) {
+            terminal.screen_mut().set_size(some(size.0), some(size.1));
+            terminal.process(&self.seen.as_bytes()[*from..to]);
+        }
+        let shown = terminal.screen().contents();
+        shown.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Takes in bytes; a character may come in pieces.
+    fn take_in(&mut self, bytes: &[u8]) {
+        self.begun.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.begun) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Ok(_) | Err(_) => self.begun.len(),
+        };
+        let rest = self.begun.split_off(whole);
+        self.seen.push_str(&String::from_utf8_lossy(&self.begun));
+        self.begun = rest;
     }
 
     /// Waits until `text` is shown after what was waited for before.
@@ -68,7 +115,7 @@ impl Terminal {
                 return;
             }
             match self.shown.recv_timeout(GIVE_UP) {
-                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Ok(bytes) => self.take_in(&bytes),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     panic!("`{text}` never came after {:?} in:\n{}", &self.seen[..self.read_to], self.seen)
                 }
@@ -88,9 +135,15 @@ impl Terminal {
         self.rest()
     }
 
-    /// Returns true if the terminal hands out whole lines, as a shell expects it.
+    /// Returns true if the terminal hands out whole lines and shows what is typed, as a shell expects it.
     pub fn is_in_line_mode(&self) -> bool {
-        rustix::termios::tcgetattr(&self.typing).expect("it is a terminal").local_modes.contains(LocalModes::ICANON)
+        let modes = rustix::termios::tcgetattr(&self.typing).expect("it is a terminal").local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    }
+
+    /// Waits for the end.
+    pub fn wait(&mut self) {
+        self.child.wait().expect("it ends");
     }
 
     /// Waits for the end, and gives the exit code and what was shown.
@@ -99,12 +152,11 @@ impl Terminal {
         (code, self.rest())
     }
 
-    fn rest(self) -> String {
-        let mut seen = self.seen;
+    fn rest(mut self) -> String {
         while let Ok(bytes) = self.shown.recv_timeout(GIVE_UP) {
-            seen.push_str(&String::from_utf8_lossy(&bytes));
+            self.take_in(&bytes);
         }
-        seen
+        self.seen
     }
 }
 
