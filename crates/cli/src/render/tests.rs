@@ -9,7 +9,8 @@ use adjutant_core::words::{Part, PhaseName, Slot, Stop, What};
 use adjutant_ports::{Delta, Progress};
 use jiff::Timestamp;
 
-use super::{RenderStyle, Renderer, Surface};
+use super::drawing::Surface;
+use super::{RenderStyle, Renderer};
 
 /// An emulated terminal.
 #[derive(Clone)]

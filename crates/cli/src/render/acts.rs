@@ -1,0 +1,156 @@
+//! Acts as they are shown: what a call changes, before it is asked about and after it was done, and what a failed one put
+//! out.
+
+use adjutant_core::trace::{Body, Event, GateEvent, TurnEvent};
+use adjutant_core::words::tool::{ResolvedPath, ToolCall};
+use adjutant_core::words::visible::{visible_line, visible_text};
+use adjutant_core::words::{GateAnswer, Key, Question, QuestionKind};
+
+use super::diff::{self, ShownDiff};
+use super::wrap::{TextTone, head_of};
+use super::{Renderer, call};
+
+/// The most lines of a diff where no screen has to hold it.
+const DIFF_LINES_MAX: usize = 200;
+
+/// The most columns of a line of a tool's output.
+const OUTPUT_COLUMNS_MAX: usize = 400;
+
+/// The calls of a reply, as far as the gate has judged them.
+#[derive(Debug, Default)]
+pub(super) struct RepliedCalls {
+    /// Those that are not judged, in order.
+    pub(super) unjudged: Vec<ToolCall>,
+    /// Those that the operator is asked about.
+    pub(super) asked: Vec<ToolCall>,
+}
+
+impl RepliedCalls {
+    /// Takes note that a call of `tool` was judged. Calls are judged in order.
+    pub(super) fn judge(&mut self, tool: &str, answer: GateAnswer) {
+        let Some(at) = self.unjudged.iter().position(|call| call.name == tool) else { return };
+        let call = self.unjudged.remove(at);
+        if answer == GateAnswer::Ask {
+            self.asked.push(call);
+        }
+    }
+}
+
+/// A call that has begun.
+#[derive(Debug)]
+pub(super) struct CallShown {
+    /// The name by which its result is told from others.
+    pub(super) subject: String,
+    pub(super) change: Option<ShownDiff>,
+}
+
+impl Renderer {
+    /// Shows what calls of this sitting changed so far, compared with what is in the folder.
+    pub fn show_changes(&mut self) {
+        let changes = self.attended.as_ref().map_or_else(Vec::new, |(_, folder)| self.changed.diffs(folder));
+        if changes.is_empty() {
+            self.line(TextTone::Dim, "No file was changed by a file tool in this sitting.");
+        }
+        for change in &changes {
+            self.diff(change, self.diff_lines_max(2));
+        }
+        self.flush();
+    }
+
+    /// Takes note of calls that the operator may be asked about.
+    pub(super) fn note_calls(&mut self, event: &Event) {
+        match &event.body {
+            Body::Turn(TurnEvent::AgentReply { calls, .. }) => {
+                let replied = RepliedCalls { unjudged: calls.clone(), asked: Vec::new() };
+                self.replied.insert(event.part.clone(), replied);
+            }
+            Body::Gate(GateEvent::AuthCheckFired { tool, answer: Some(answer), .. }) => {
+                if let Some(replied) = self.replied.get_mut(&event.part) {
+                    replied.judge(tool, *answer);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the change that a call would make to files as they are now; `None` for a call that writes none, and where
+    /// the folder is not known. `resolved` says where paths really are.
+    pub(super) fn change(&self, name: &str, args: &serde_json::Value, resolved: &[ResolvedPath]) -> Option<ShownDiff> {
+        let (_, folder) = self.attended.as_ref()?;
+        match name {
+            "apply_patch" => Some(diff::patched(args["diff"].as_str()?)),
+            "write_file" => {
+                let (path, content) = (args["path"].as_str()?, args["content"].as_str()?);
+                let shown = visible_line(path);
+                if args["append"].as_bool() == Some(true) {
+                    return Some(diff::appended(&shown, content));
+                }
+                let place = resolved.iter().find(|found| found.path == path).map_or(path, |found| &found.place);
+                Some(diff::written(&shown, &folder.read(place), content))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the number of lines that a diff may take: a part of the screen, so that what belongs to it is seen too.
+    pub(super) fn diff_lines_max(&self, part: usize) -> usize {
+        self.size().map_or(DIFF_LINES_MAX, |(lines, _)| (lines / part).clamp(8, DIFF_LINES_MAX))
+    }
+
+    /// Shows a change, and how to see what is left out of it.
+    pub(super) fn diff(&mut self, change: &ShownDiff, lines_max: usize) {
+        self.line(TextTone::Heading, &format!("    {}  {}", change.title, change.counts()));
+        let (lines, left) = change.cut(lines_max);
+        for (sign, text) in lines {
+            let (tone, sign) = match sign {
+                '+' => (TextTone::Good, "+"),
+                '-' => (TextTone::Bad, "-"),
+                '@' => (TextTone::Dim, ""),
+                _ => (TextTone::Plain, " "),
+            };
+            self.raw_line(tone, &format!("    {sign}{text}"));
+        }
+        self.left_out(left);
+    }
+
+    pub(super) fn left_out(&mut self, lines: usize) {
+        if lines > 0 {
+            let how = self.attended.as_ref().map(|(run, _)| format!(": adjutant inspect {run} --transcript"));
+            self.line(TextTone::Dim, &format!("    \u{2026} {lines} lines more{}", how.unwrap_or_default()));
+        }
+    }
+
+    /// Shows the first and the last lines of what a failed call put out.
+    pub(super) fn output(&mut self, content: &str) {
+        let call::Ends { first, left_out, last } = call::ends(content);
+        let shown = |line: &&str| {
+            let line = visible_text(line);
+            let head = head_of(&line, OUTPUT_COLUMNS_MAX);
+            let more = if head.len() < line.len() { "\u{2026}" } else { "" };
+            format!("    | {head}{more}")
+        };
+        for line in first.iter().map(shown) {
+            self.raw_line(TextTone::Plain, &line);
+        }
+        self.left_out(left_out);
+        for line in last.iter().map(shown) {
+            self.raw_line(TextTone::Plain, &line);
+        }
+    }
+
+    /// Shows what the calls that a question is about would change.
+    pub(super) fn changes_asked_about(&mut self, key: &Key, question: &Question) {
+        if question.kind != QuestionKind::Destructive {
+            return;
+        }
+        let Some(replied) = self.replied.get(&key.part) else { return };
+        let changes = replied.asked.iter().filter_map(|call| self.change(&call.name, &call.args, &call.resolved));
+        let changes: Vec<ShownDiff> = changes.collect();
+        // The question itself needs the rest of the screen.
+        let lines_max = self.diff_lines_max(2) / changes.len().max(1);
+        for change in &changes {
+            self.line(TextTone::Plain, "");
+            self.diff(change, lines_max.max(4));
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The line or lines that each event is worth, for a person.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use adjutant_core::crew::ScopeWarning;
+use adjutant_core::crew::questions::warned as scope_warned;
+use adjutant_core::gate::custody::FolderChange;
+use adjutant_core::session::prompts::changed_by_others;
+use adjutant_core::trace::{
+    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HandoffEvent, HostEvent, LearnedEvent,
+    PartEvent, TurnEvent,
+};
+use adjutant_core::words::text::short_name;
+use adjutant_core::words::visible::visible_line;
+use adjutant_core::words::{Applied, GateAnswer, Key, LimitMetric, MessageKind, PhaseName, Rejection, Stop, What};
+use adjutant_host::sandbox::Wall;
+use serde::Serialize;
+
+use super::acts::CallShown;
+use super::drawing::Surface;
+use super::prose::Prose;
+use super::wrap::TextTone;
+use super::{Renderer, call};
+
+impl Renderer {
+    pub(super) fn event(&mut self, event: &Event) {
+        if self.surface != Surface::Stream {
+            self.status.apply(event, Instant::now());
+        }
+        if !matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })) {
+            self.fresh_line();
+        }
+        self.note_calls(event);
+        match &event.body {
+            // A piece of a run ends with what it hands off.
+            Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Done, .. }) if event.part.as_str().contains('/') => {}
+            Body::Part(PartEvent::PhaseEnter { phase, reason }) => self.phase(*phase, reason.as_deref()),
+            Body::Turn(TurnEvent::AgentRequest { .. }) => self.streamed = false,
+            Body::Turn(TurnEvent::AgentReply { text, stop, .. }) => {
+                if !self.streamed && !text.is_empty() {
+                    self.say(&event.part, Prose::say, text);
+                }
+                self.fresh_line();
+                if *stop == Stop::MaxTokens {
+                    self.line(TextTone::Warning, "! the reply was cut at its length limit");
+                }
+            }
+            Body::Turn(TurnEvent::AgentFailed { kind, message, .. }) => {
+                self.line(TextTone::Bad, &format!("! the turn failed ({}): {}", word(kind), visible_line(message)));
+            }
+            Body::Ask(AskEvent::Timer { length_ms, .. }) => {
+                self.line(
+                    TextTone::Dim,
+                    &format!("  the next attempt follows in {}.{} s", length_ms / 1000, length_ms % 1000 / 100),
+                );
+            }
+            Body::Turn(TurnEvent::AgentChanged { name, .. }) => {
+                self.line(TextTone::Warning, &format!("! {} takes the turns from here on", visible_line(name)));
+            }
+            Body::Turn(TurnEvent::ContextFolded { messages, before, after }) => self.line(
+                TextTone::Dim,
+                &format!("  {} old results are folded: about {before} tokens become {after}", messages.len()),
+            ),
+            Body::Turn(TurnEvent::ContextCut { before, after, .. }) => self.line(
+                TextTone::Dim,
+                &format!("  old messages are left out: about {before} tokens become {after} and the runtime state"),
+            ),
+            Body::Turn(TurnEvent::Message { kind: MessageKind::Nudge, .. }) => {
+                self.line(TextTone::Warning, "! no Confirmation Summary; the agent is asked again");
+            }
+            Body::Part(PartEvent::PhaseDrift { declared, phase, .. }) => self.line(
+                TextTone::Warning,
+                &format!(
+                    "! the agent announces phase {} while the session is in {}",
+                    declared.as_str(),
+                    phase.as_str()
+                ),
+            ),
+            Body::Host(HostEvent::Warning { text }) => {
+                self.line(TextTone::Warning, &format!("! {}", visible_line(text)))
+            }
+            Body::Host(HostEvent::FolderChanged { paths, more, head_before, head_now }) => {
+                let (head_before, head_now) = (head_before.clone(), head_now.clone());
+                let change = FolderChange { paths: paths.clone(), more: *more, head_before, head_now };
+                let facts = changed_by_others(&change).join(" ");
+                let said = format!("! somebody else changed the folder while the run stood still. {facts}");
+                self.line(TextTone::Warning, &visible_line(&said));
+            }
+            Body::Learned(LearnedEvent::LearnedProfileApplied { slug, applied, .. }) => {
+                let Applied { detectors, phase_budgets, tool_callouts } = applied;
+                let what = format!("{detectors} detectors, {phase_budgets} phase budgets, {tool_callouts} dead tools");
+                self.line(TextTone::Dim, &format!("  learned profile {}: {what}", visible_line(slug)));
+            }
+            Body::Host(HostEvent::SandboxReport { missing, layers, absent, .. }) => {
+                self.sandbox(missing, layers, absent)
+            }
+            Body::Learned(LearnedEvent::MemoryInherited { project, records, left_out, contradictions }) => {
+                let more = if *left_out > 0 { format!("; {left_out} older ones are not") } else { String::new() };
+                let count = records.len();
+                self.line(
+                    TextTone::Dim,
+                    &format!("memory of {}: {count} entries are shown to the agent{more}", visible_line(project)),
+                );
+                for found in contradictions {
+                    let (newer, older) = (&found.newer, &found.older);
+                    self.line(TextTone::Warning, &format!("! {newer} contradicts {older}: {}", found.rule.said()));
+                }
+            }
+            Body::Host(HostEvent::Error { error, .. }) => {
+                self.line(TextTone::Bad, &format!("! {}", visible_line(error)))
+            }
+            Body::Gate(GateEvent::AuthCheckFired { decision, tool, reason, answer, .. }) if decision != "allow" => {
+                let answer = answer.map_or("deny", GateAnswer::as_str);
+                self.line(TextTone::Warning, &format!("  {answer} {}: {}", visible_line(tool), visible_line(reason)));
+            }
+            Body::Gate(GateEvent::HookResult { fault: Some(fault), reason, .. }) => {
+                let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+                let said = format!("! a guard hook {}{why}", fault.said());
+                self.line(TextTone::Warning, &visible_line(&said));
+            }
+            Body::Call(CallEvent::RescueMade { error: Some(error), .. }) => {
+                self.line(
+                    TextTone::Bad,
+                    &format!("! what the call may destroy could not be kept: {}", visible_line(error)),
+                );
+            }
+            Body::Call(CallEvent::RescueMade { left_out, files, .. }) if *left_out > 0 => self.line(
+                TextTone::Warning,
+                &format!(
+                    "! kept before the call: {files} files; {left_out} could not be kept, `undo --list` names them"
+                ),
+            ),
+            Body::Call(CallEvent::ToolCall { slot, name, args, .. }) => {
+                self.line(TextTone::Heading, &format!("  \u{2192} {}", call::called(name, args)));
+                // It has not begun yet: the file is as it was before.
+                let change = self.change(name, args, &[]);
+                let shown = CallShown { subject: call::subject(name, args), change };
+                self.calls.insert((event.part.clone(), *slot), shown);
+            }
+            Body::Call(CallEvent::ToolResult { slot, success, duration_ms, bytes, code, content, settled, .. }) => {
+                let begun = self.calls.remove(&(event.part.clone(), *slot));
+                let (subject, change) =
+                    begun.map_or_else(|| (slot.to_string(), None), |begun| (begun.subject, begun.change));
+                let how = if *settled { ", found out after an interruption" } else { "" };
+                if *success {
+                    self.line(
+                        TextTone::Good,
+                        &format!("  \u{2713} {subject}: ok, {duration_ms} ms, {bytes} bytes{how}"),
+                    );
+                    if let Some(change) = change {
+                        self.diff(&change, self.diff_lines_max(2));
+                    }
+                } else {
+                    let code = code.as_deref().unwrap_or("failed");
+                    let content = content.as_deref().unwrap_or_default();
+                    let first = visible_line(content.lines().next().unwrap_or_default());
+                    self.line(TextTone::Bad, &format!("  \u{2717} {subject}: {code}, {duration_ms} ms: {first}"));
+                    self.output(content);
+                }
+            }
+            Body::Call(CallEvent::ToolCancelled { slot, .. }) => {
+                let begun = self.calls.remove(&(event.part.clone(), *slot));
+                let subject = begun.map_or_else(|| slot.to_string(), |begun| begun.subject);
+                self.line(TextTone::Warning, &format!("  \u{2717} {subject}: cancelled"));
+            }
+            Body::Gate(GateEvent::PermissionGranted { scope_granted, .. }) => {
+                self.line(TextTone::Good, &format!("  \u{2713} granted ({})", scope_granted.as_str()));
+            }
+            Body::Gate(GateEvent::PermissionDenied { .. }) => self.line(TextTone::Warning, "  \u{2717} not granted"),
+            Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => {
+                self.line(TextTone::Warning, &format!("! the grant {} was revoked", visible_line(grant_id)));
+            }
+            Body::Gate(GateEvent::GrantKept { error: Some(error), .. }) => {
+                self.line(TextTone::Warning, &format!("! {}", visible_line(error)));
+            }
+            // The answer was shown when it was given.
+            Body::Call(CallEvent::ToolRejected { rejection: Rejection::Answered, .. }) => {}
+            Body::Call(CallEvent::ToolRejected { name, rejection, .. }) => {
+                self.line(
+                    TextTone::Warning,
+                    &format!("  \u{2717} {} was not called: {}", visible_line(name), word(rejection)),
+                );
+            }
+            Body::Call(CallEvent::Interrupted { slot, effect }) => {
+                self.line(TextTone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));
+            }
+            Body::Ask(AskEvent::Question { slot, question }) => {
+                self.question(&Key { part: event.part.clone(), slot: *slot }, question);
+            }
+            Body::Ask(AskEvent::Expired { slot }) if slot.what == What::Ask => {
+                self.line(TextTone::Warning, &format!("! the deadline of {slot} passed"))
+            }
+            Body::Part(PartEvent::ModeSet { mode }) => self.line(TextTone::Dim, &format!("  mode: {mode}")),
+            Body::Budget(BudgetEvent::BudgetWarn { metric, used, limit, role, phase, learned }) => {
+                let by = role.as_deref().map(|role| format!(" by the {}", visible_line(role))).unwrap_or_default();
+                let whence = whence(*phase, learned.as_deref());
+                self.line(TextTone::Warning, &format!("! {} used{by}{whence}", of_limit(*metric, *used, *limit)));
+            }
+            Body::Crew(CrewEvent::ScopeWarning { subtask, category, word }) => {
+                let (subtask, category, word) = (subtask.clone(), category.clone(), word.clone());
+                let warned = scope_warned(&ScopeWarning { subtask, category, word });
+                self.line(TextTone::Warning, &format!("! {}", visible_line(&warned)));
+            }
+            Body::Budget(BudgetEvent::BudgetHalt { metric, used, limit, role, phase, learned }) => {
+                let whose = role.as_deref().map(|role| format!(" of the {}", visible_line(role))).unwrap_or_default();
+                let (reached, whence) = (of_limit(*metric, *used, *limit), whence(*phase, learned.as_deref()));
+                self.line(TextTone::Warning, &format!("! limit{whose} reached: {reached}{whence}"));
+            }
+            Body::Part(PartEvent::PartStart { .. }) => {
+                if let Some(role) = event.part.role() {
+                    self.line(TextTone::Heading, &format!("\n== {role} ({}) ==", visible_line(event.part.as_str())));
+                }
+            }
+            Body::Handoff(HandoffEvent::HandoffRead { expected, handoff: None, faults, .. }) => {
+                self.line(
+                    TextTone::Warning,
+                    &format!("! no `{expected}` handoff: {}", visible_line(&faults.join("; "))),
+                );
+            }
+            Body::Handoff(HandoffEvent::HandoffRead { handoff: Some(handoff), .. }) => self.handoff(handoff),
+            Body::Crew(CrewEvent::CoordinatorState { state, subtask, reason, .. }) => {
+                let subtask =
+                    subtask.as_deref().map(|id| format!(" `{}`", visible_line(&short_name(id)))).unwrap_or_default();
+                let reason = reason.as_deref().map(|reason| format!(": {}", visible_line(reason))).unwrap_or_default();
+                self.line(TextTone::Dim, &format!("  crew: {}{subtask}{reason}", word(state)));
+            }
+            Body::Part(PartEvent::DeadlinePassed { deadline }) => {
+                self.line(
+                    TextTone::Warning,
+                    &format!("! the brief's deadline, {}, has passed", visible_line(deadline)),
+                );
+            }
+            _ => {}
+        }
+        self.tick();
+    }
+
+    /// Shows the state of the sandbox: one line if it is whole, otherwise one for each thing that is missing.
+    pub(super) fn sandbox(&mut self, missing: &[String], layers: &[String], absent: &BTreeMap<String, String>) {
+        if missing.is_empty() && absent.is_empty() {
+            let layers = visible_line(&layers.join(", ")).into_owned();
+            self.line(TextTone::Dim, &format!("sandbox: every wall held ({layers})"));
+        }
+        for (layer, why) in absent {
+            let why = visible_line(why);
+            self.line(TextTone::Warning, &format!("! sandbox: the layer `{}` is missing: {why}", visible_line(layer)));
+        }
+        for wall in missing {
+            let known = Wall::ALL.into_iter().find(|known| known.as_str() == wall);
+            let without = known.map_or("commands are not kept from something", Wall::without);
+            self.line(TextTone::Warning, &format!("! sandbox: no wall `{}`: {without}", visible_line(wall)));
+        }
+    }
+
+    /// Shows the handoff of a role, in a line or a few.
+    pub(super) fn handoff(&mut self, handoff: &serde_json::Value) {
+        let text = |value: &serde_json::Value| visible_line(value.as_str().unwrap_or_default()).into_owned();
+        match handoff["kind"].as_str() {
+            Some("plan") => {
+                for (index, subtask) in handoff["subtasks"].as_array().into_iter().flatten().enumerate() {
+                    self.line(TextTone::Good, &format!("  {}. {}", index + 1, short_name(&text(&subtask["title"]))));
+                }
+            }
+            Some("review") => {
+                self.line(TextTone::Good, &format!("  {}: {}", text(&handoff["verdict"]), text(&handoff["rationale"])));
+            }
+            Some("escalation") => self.line(TextTone::Warning, &format!("  ! escalates: {}", text(&handoff["reason"]))),
+            _ => self.line(TextTone::Good, &format!("  done: {}", text(&handoff["output"]))),
+        }
+    }
+
+    pub(super) fn phase(&mut self, phase: PhaseName, reason: Option<&str>) {
+        let number = phase.number().map(|number| format!("Phase {number}: ")).unwrap_or_default();
+        let reason = match phase {
+            PhaseName::Blocker => reason.and_then(|reason| reason.lines().next()).map(|reason| format!(" ({reason})")),
+            _ => None,
+        };
+        let reason = reason.unwrap_or_default();
+        self.write("\n");
+        self.line(
+            TextTone::Heading,
+            &format!("\u{2500}\u{2500} {number}{}{} \u{2500}\u{2500}", phase.as_str(), visible_line(&reason)),
+        );
+    }
+}
+
+/// The word that a journal has for `value`.
+fn word(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the source of a limit, if not flags, brief or configuration.
+fn whence(phase: Option<PhaseName>, learned: Option<&str>) -> String {
+    let phase = phase.map(|phase| format!(" in phase {}", phase.as_str())).unwrap_or_default();
+    let learned = learned.map(|slug| format!(" (learned profile {})", visible_line(slug))).unwrap_or_default();
+    format!("{phase}{learned}")
+}
+
+/// Returns how much of a limit is used, in a person's unit.
+fn of_limit(metric: LimitMetric, used: u64, limit: u64) -> String {
+    match metric.counted() {
+        Some(metric) => format!("{} of {}", metric.shown(used), metric.shown(limit)),
+        None => format!("{used} of {limit} {}", metric.as_str()),
+    }
+}
