@@ -174,11 +174,9 @@ pub fn at_the_question(home: &TestHome) -> Terminal {
     terminal.expect("Phase 1: execute");
     terminal.expect("Phase 3: destructive");
     terminal.expect("? The agent announces something that nothing authorizes (filesystem_delete):");
-    for option in [
-        "y         yes, this once",
-        "category  yes, and for the rest of the run everything",
-        "(n: <why> tells it why)",
-    ] {
+    for option in
+        ["y         yes, this once", "category  yes, and for the rest of the run everything", "(n: <why> tells it why)"]
+    {
         terminal.expect(option);
     }
     terminal.expect("> ");
