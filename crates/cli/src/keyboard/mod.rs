@@ -410,6 +410,8 @@ impl KeyboardState {
         if let Reading::Keys(_) = self.reading {
             // The editor's line is drawn elsewhere.
             out_of_it.local_modes.remove(LocalModes::ECHO | LocalModes::IEXTEN);
+            // Else a Ctrl-C throws away what is said about it, if that is said before the kernel is done.
+            out_of_it.local_modes.insert(LocalModes::NOFLSH);
         }
         out_of_it.special_codes[SpecialCodeIndex::VMIN] = 0;
         out_of_it.special_codes[SpecialCodeIndex::VTIME] = 0;
