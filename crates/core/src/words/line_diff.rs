@@ -12,7 +12,7 @@ use similar::{DiffOp, DiffTag, DiffableStr as _, group_diff_ops};
 
 /// A part in which two texts differ, with the lines around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hunk<'a> {
+pub struct DiffHunk<'a> {
     /// Its lines with their ends, each behind `' '`, `'-'` or `'+'`.
     pub lines: Vec<(char, &'a str)>,
     before: Range<usize>,
@@ -21,10 +21,10 @@ pub struct Hunk<'a> {
 
 /// Returns the parts in which two texts differ, each with so many lines around it.
 #[must_use]
-pub fn hunks<'a>(before: &'a str, after: &'a str, context_lines: usize) -> Vec<Hunk<'a>> {
+pub fn hunks<'a>(before: &'a str, after: &'a str, context_lines: usize) -> Vec<DiffHunk<'a>> {
     let (before, after) = (before.tokenize_lines(), after.tokenize_lines());
     let groups = group_diff_ops(ops(&before, &after), context_lines);
-    groups.iter().filter_map(|group| Hunk::of(group, &before, &after)).collect()
+    groups.iter().filter_map(|group| DiffHunk::of(group, &before, &after)).collect()
 }
 
 /// Returns the difference of two texts as a unified diff with three lines of context; nothing if there is none.
@@ -61,7 +61,7 @@ fn ops<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<DiffOp> {
     found.into_inner().into_inner().into_ops()
 }
 
-impl<'a> Hunk<'a> {
+impl<'a> DiffHunk<'a> {
     fn of(group: &[DiffOp], before: &[&'a str], after: &[&'a str]) -> Option<Self> {
         let (first, last) = (group.first()?, group.last()?);
         let mut lines = Vec::new();
