@@ -122,7 +122,9 @@ fn sit(home: &TestHome, case: &Case, args: &[&str], kill_at: Option<u64>) -> Opt
     let mut running = home.start(&args);
     while let Some(line) = running.line() {
         let event: Value = serde_json::from_str(&line).expect("stdout is for events");
-        if kill_at.is_some_and(|kill_at| event["seq"].as_u64().expect("a number") >= kill_at) {
+        // The last line is no event: the sitting has ended.
+        let seq = event["seq"].as_u64();
+        if kill_at.is_some_and(|kill_at| seq.is_some_and(|seq| seq >= kill_at)) {
             running.kill();
             if case.cancels && held.is_none() && home.journal(case.run_id).iter().any(waits_at_the_gate) {
                 gate.open();
