@@ -1,6 +1,6 @@
 //! All runs, newest first.
 //!
-//! Begin with [`of`]; [`table`] sets the rows for people, [`peer_text`] those of the peer alone as the peer does.
+//! Begin with [`of`]; `table` sets the rows for people, `peer_text` those of the peer alone as the peer does.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
