@@ -30,6 +30,8 @@ pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
     let home = Home::new(folder.join("home"), None);
     let run_id: RunId = "bench".parse()?;
     generate(&home, &run_id, folder)?;
+    let script = folder.join("script.yaml");
+    std::fs::write(&script, "- never said\n")?;
     let path = home.journal(&run_id);
     let mut times: [Vec<Duration>; 3] = Default::default();
     for _ in 0..ROUNDS {
@@ -38,7 +40,7 @@ pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
         blake3::hash(&std::fs::read(&path)?);
         hashed.push(began.elapsed());
         folded.push(fold(&home, &run_id, folder)?);
-        resumed.push(resume(adjutant, home.root())?);
+        resumed.push(resume(adjutant, home.root(), &script)?);
     }
     let [hashed, folded, resumed] = times.map(median);
     let megabytes = std::fs::metadata(&path)?.len() / 1_000_000;
@@ -69,10 +71,11 @@ fn fold(home: &Home, run_id: &RunId, folder: &Path) -> anyhow::Result<Duration> 
     Ok(took)
 }
 
-fn resume(adjutant: &Path, home: &Path) -> anyhow::Result<Duration> {
+fn resume(adjutant: &Path, home: &Path, script: &Path) -> anyhow::Result<Duration> {
     let began = Instant::now();
     let output = Command::new(adjutant)
-        .args(["resume", "bench"])
+        .args(["resume", "bench", "--script"])
+        .arg(script)
         .env_clear()
         .env("ADJUTANT_HOME", home)
         .stdin(Stdio::null())

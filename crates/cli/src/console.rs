@@ -377,6 +377,12 @@ impl Console {
         };
         self.refuse(&match is_paste {
             true => format!("Pasted, and not one of the options {options}: {}", quoted(said)),
+            false if question.acts > 0 => {
+                format!(
+                    "Not one of the options {options}. Say to which of the {} acts: `1`, `1,2`, `all` or `none`.",
+                    question.acts
+                )
+            }
             false => format!("Not one of the options {options}."),
         });
         questions.refuse(number);
