@@ -17,6 +17,7 @@ use super::state::Call;
 use crate::gate::{Decision, Effect, Grant};
 use crate::procedure::run::Run;
 use crate::trace::{Body, CallEvent, Event, GateEvent, TurnEvent};
+use crate::words::visible::visible_line;
 use crate::words::{Category, GateAnswer, Layer, OperatorWord, Part};
 
 /// Everything that bears on one call.
@@ -201,8 +202,9 @@ impl Decider<'_> {
 /// Describes an event of the call, in a line; judgements are told apart.
 fn happened(body: &Body, number: u32) -> Option<String> {
     Some(match body {
-        Body::Gate(GateEvent::AuthPrompt { denied, .. }) if denied.contains(&number) => {
-            "the operator said no, and yes to others".to_owned()
+        Body::Gate(GateEvent::AuthPrompt { denied, notes, .. }) if denied.contains(&number) => {
+            let note = notes.get(&number).map(|note| format!(": {}", visible_line(note))).unwrap_or_default();
+            format!("the operator said no, and yes to others{note}")
         }
         Body::Gate(GateEvent::AuthPrompt { response, calls, .. }) if calls.contains(&number) => match response {
             OperatorWord::ForRun => "the operator said yes, for the rest of the run".to_owned(),

@@ -448,7 +448,8 @@ fn held_call(asked: &HeldCall<'_>, wants: &str, indent: &str) -> String {
     };
     let reason = visible_line(reason);
     // What a line about a part says is not said twice.
-    if !findings.iter().any(|finding| finding.matched.is_some() && visible_line(&finding.reason) == reason) {
+    let is_said = |finding: &Finding| finding.matched.is_some() && visible_line(&finding.reason).ends_with(&*reason);
+    if !findings.iter().any(is_said) {
         text.push_str(&format!("{indent}{reason}\n"));
     }
     text.push_str(&indented(&found(findings)));
