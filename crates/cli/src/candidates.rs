@@ -1,4 +1,4 @@
-//! What may be typed for an argument, for a shell that completes it: what is in the home that the environment names.
+//! Candidates for an argument that a shell completes: whatever is in the home that the environment names.
 //!
 //! A shell asks at each key, so nothing here is thorough: what can't be read completes nothing.
 

@@ -1,6 +1,6 @@
 //! The help of the program as a whole: its commands in groups, with examples to begin with.
 //!
-//! What a command does is said where it is defined; here is only where it stands. Begin with [`command`].
+//! The text on a command stands where it is defined; here is only its place. Begin with [`command`].
 
 use clap::{Command, CommandFactory};
 

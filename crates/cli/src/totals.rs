@@ -24,7 +24,7 @@ const FILES_SHOWN_MAX: usize = 20;
 const READ_TYPES: [&str; 3] = ["\"type\":\"agent_reply\"", "\"type\":\"tool_call\"", "\"type\":\"tool_result\""];
 const TYPE_WITHIN_BYTES: usize = 160;
 
-/// What a run took and changed.
+/// The time, turns, tokens and money that a run took, and the files that it changed.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SittingTotals {
     /// Time for which anything was in flight, in milliseconds; waits for the operator don't count.
@@ -73,7 +73,7 @@ pub enum FileFate {
     Deleted,
 }
 
-/// What the journal of a run says beside its ledger.
+/// Facts of a run that its journal has beside its ledger.
 #[derive(Debug, Default)]
 pub struct JournalTotals {
     cached_tokens: u64,

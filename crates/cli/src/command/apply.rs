@@ -39,7 +39,7 @@ pub struct ApplyArgs {
     json: bool,
 }
 
-/// What is done to one file.
+/// A change of one file.
 struct Step<'c> {
     change: &'c PathChange,
     /// The state that the file gets; `None` if it is removed.
@@ -143,13 +143,7 @@ fn bring_home(args: &ApplyArgs, changes: &RunChanges, folder: &Workdir, target: 
     }
     if !args.yes && !confirm(&format!("Change {} in {target}?", files(steps.len()))) {
         say(false, None)?;
-        return if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-            Ok(Ending::Declined)
-        } else {
-            Err(Failure::ending(Ending::Waiting, "nothing was changed: nobody is there to be asked")
-                .hint("look at what would change, then give --yes")
-                .into())
-        };
+        return super::not_confirmed();
     }
     let name = keep(changes, folder, &steps)?;
     for step in &steps {

@@ -31,7 +31,7 @@ pub struct RunChanges {
     pub options: RunOptions,
     /// Its rescues.
     pub rescues: Rescues,
-    /// What it changed.
+    /// Its whole change.
     pub change: WholeChange,
     /// Number of commands that its agents ran.
     pub commands: u64,

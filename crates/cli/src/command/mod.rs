@@ -45,6 +45,15 @@ use serde::Serialize;
 use crate::exit::Ending;
 use crate::failure::Failure;
 
+/// Returns the ending of a command whose question was not answered with a yes: by an operator, or because none is there.
+fn not_confirmed() -> anyhow::Result<Ending> {
+    if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        return Ok(Ending::Declined);
+    }
+    let what = "nothing was changed: nobody is there to be asked";
+    Err(Failure::ending(Ending::Waiting, what).hint("look at what would change, then give --yes").into())
+}
+
 /// A run that was asked for and is not there.
 fn not_found(error: FindError) -> anyhow::Error {
     Failure::of(Ending::Failed, &error, error.hint()).into()

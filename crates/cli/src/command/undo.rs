@@ -172,13 +172,7 @@ fn undo(
         if args.json {
             super::print_json(&told(None, false, &[]))?;
         }
-        return if std::io::IsTerminal::is_terminal(&std::io::stdin()) {
-            Ok(Ending::Declined)
-        } else {
-            Err(Failure::ending(Ending::Waiting, "nothing was changed: nobody is there to be asked")
-                .hint("look at what would change, then give --yes")
-                .into())
-        };
+        return super::not_confirmed();
     }
     let number = kept.iter().filter_map(|kept| kept.name.strip_prefix("undo-")?.parse::<u32>().ok()).max().unwrap_or(0);
     let name = format!("undo-{}", number + 1);

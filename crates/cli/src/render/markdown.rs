@@ -35,7 +35,7 @@ enum MarkdownLine {
 /// The text so far.
 #[derive(Debug, Default)]
 pub(super) struct Markdown {
-    /// What is not decided yet, all of one line.
+    /// The part that is not decided yet, all of one line.
     held: String,
     kind: MarkdownLine,
     /// The character before `held`, for what may stand before a marker.

@@ -13,7 +13,7 @@ use super::effect::{Act, Effect, Target, UNKNOWN};
 use super::grant::{Subject, normalised};
 use crate::words::category::SHELL_EXEC;
 
-/// What ends a place of which everything below is meant too.
+/// The end of a place of which everything below is meant too.
 const BELOW: &str = "/**";
 /// Characters by which a line is more than one program with its arguments, or more than is written.
 const NOT_PLAIN: &[char] =

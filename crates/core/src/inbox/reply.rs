@@ -175,7 +175,7 @@ fn act(typed: &str, word: &str) -> Option<Reply> {
     typed.contains(char::is_whitespace).then(|| Reply::with(Choice::Deny, typed))
 }
 
-/// What follows a no at the beginning of a reply: `no, move it`, `n: move it`, `no move it`.
+/// Returns the words behind a no at the beginning of a reply: `no, move it`, `n: move it`, `no move it`.
 fn refusal_note(typed: &str) -> Option<&str> {
     ["none", "no", "n"].iter().find_map(|no| {
         let begin = typed.get(..no.len()).filter(|begin| begin.eq_ignore_ascii_case(no))?;

@@ -17,7 +17,7 @@ const COMPARED_BYTES_MAX: usize = 4 << 20;
 pub struct FileState {
     /// Its bytes; of a link, where it leads.
     pub content: Vec<u8>,
-    /// What git would call it.
+    /// Git's word for it.
     pub kind: FileKind,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Held<'a> {
     pub(super) declared: bool,
 }
 
-/// What a question says of one held call.
+/// One held call, as a question shows it.
 pub(super) struct HeldCall<'a> {
     pub(super) call: &'a Call,
     /// The findings about which the gate asks: the operator's yes is for these.

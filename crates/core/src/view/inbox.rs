@@ -301,7 +301,7 @@ fn push_fitted(text: &mut String, line: &str, width: Option<usize>) {
     text.push('\n');
 }
 
-/// What an operator is wanted for, with the acts of an approval.
+/// Describes the thing that an operator is wanted for, with the acts of an approval.
 fn lead(row: &Row) -> String {
     match QuestionKind::named(&row.kind) {
         Some(kind) => RunState::Waits(kind).in_words(&row.categories),

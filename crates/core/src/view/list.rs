@@ -120,7 +120,7 @@ const fn is_approval(kind: QuestionKind) -> bool {
     matches!(kind, QuestionKind::Destructive | QuestionKind::Permission)
 }
 
-/// What an operator is wanted for by a question of this kind.
+/// Describes the thing that an operator is wanted for by a question of this kind.
 #[must_use]
 pub const fn wanted(kind: QuestionKind) -> &'static str {
     match kind {

@@ -91,7 +91,7 @@ pub struct ChangedFile {
     pub hidden: Option<&'static str>,
 }
 
-/// What is known of a run besides its trace.
+/// Facts of a run that are not in its trace.
 #[derive(Debug, Clone)]
 pub struct Besides<'a> {
     /// The name by which it is meant and no other run of its brief.
@@ -100,7 +100,7 @@ pub struct Besides<'a> {
     pub state: RunState,
     /// The same in an operator's words.
     pub says: String,
-    /// What it used.
+    /// Its cost.
     pub cost: &'a Cost,
     /// The files that it changed; `None` where that can't be told.
     pub files: Option<Vec<ChangedFile>>,

@@ -208,7 +208,7 @@ fn number_of(slot: &str) -> u64 {
     slot.rsplit('/').next().and_then(|number| number.split('.').next()?.parse().ok()).unwrap_or(0)
 }
 
-/// What a call is about, in short.
+/// Describes in short the thing that a call is about.
 fn called(fields: &Fields<'_>) -> Option<String> {
     let args = fields.object("args");
     let named = ["cmd", "path", "url", "query"].into_iter().find_map(|name| args.text(name));

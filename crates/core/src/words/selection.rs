@@ -20,7 +20,7 @@ pub enum ActWord {
     Again,
     /// No, with what the agent is told.
     No {
-        /// What the operator said of it.
+        /// The operator's words on it.
         note: Option<String>,
     },
 }

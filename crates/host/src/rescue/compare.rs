@@ -1,4 +1,4 @@
-//! What became of a workdir since a run began, and bringing it home.
+//! The change of a workdir since a run began, and bringing it home.
 //!
 //! In: the rescues of the run, the workdir as it is, the files that calls made. Out: each path that differs, with its
 //! state then and now, and what can't be told. The earliest rescue that has a path says what it was; a path that a call

@@ -13,7 +13,7 @@ use crate::scan::{Use, scan_file};
 const NEEDED: [EventKind; 4] =
     [EventKind::RunStart, EventKind::RunResume, EventKind::AgentRequest, EventKind::AgentReply];
 
-/// What of a journal its cost is made from, and whether its lines fit together.
+/// The part of a journal that its cost is made from, with the number of lines that don't fit together.
 #[derive(Debug, Default)]
 pub struct TurnLines {
     /// The lines about turns, with their numbers.

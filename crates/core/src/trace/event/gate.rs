@@ -71,7 +71,7 @@ pub enum GateEvent {
         /// The calls that were approved for the same act again: each is followed by its grant.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         again: Vec<u32>,
-        /// What the operator said of single calls that were denied, by number.
+        /// The operator's words on single calls that were denied, by number.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         notes: BTreeMap<u32, String>,
     },
