@@ -156,6 +156,8 @@ pub fn decode(line: &str) -> Result<Line, BadLine> {
 #[derive(Debug, Default)]
 pub struct LineReader {
     part: Part,
+    /// Room for the fields of a line that only its type has.
+    fields: String,
 }
 
 impl LineReader {
@@ -165,19 +167,21 @@ impl LineReader {
     ///
     /// [`BadLine`] says what is wrong with it.
     pub fn decode(&mut self, line: &str) -> Result<Line, BadLine> {
-        let (seq, at, kind, part) = match as_we_write(line) {
-            Some(Beginning { seq, at, kind, part }) => {
-                (Some(seq), Some(Cow::Borrowed(at)), Cow::Borrowed(kind), part.into())
+        let (seq, at, kind, part, fields) = match as_we_write(line) {
+            Some(Beginning { seq, at, kind, part, fields }) => {
+                (Some(seq), Some(Cow::Borrowed(at)), Cow::Borrowed(kind), part.into(), fields)
             }
             None => {
                 let LineHead { seq, at, kind, part, .. } = head(line)?;
-                (seq, at, kind, part.unwrap_or_default())
+                (seq, at, kind, part.unwrap_or_default(), None)
             }
         };
         let seq = seq.ok_or(BadLine::BadHead { field: "seq" })?;
         let at = at.as_deref().and_then(|at| at.parse().ok()).ok_or(BadLine::BadHead { field: "at" })?;
         let part = self.part(&part)?;
-        Ok(match body(&kind, line)? {
+        let known = fields.and_then(|fields| self.body(&kind, fields));
+        let read = known.map_or_else(|| body(&kind, line), |body| Ok(Some(body)))?;
+        Ok(match read {
             Some(body) => Line::Event(Event { seq, at, part, body }),
             // Nobody parses the fields of an unknown type, so that at least it is JSON is seen to here.
             None => {
@@ -185,6 +189,16 @@ impl LineReader {
                 Line::Unknown { seq, kind: kind.into_owned() }
             }
         })
+    }
+
+    /// Returns the body of an event from the fields that only its type has: parsing the others, to pass over them, takes
+    /// longer than copying these. `None` if there is a fault, which the whole line tells best.
+    fn body(&mut self, kind: &str, fields: &str) -> Option<Body> {
+        self.fields.clear();
+        self.fields.push('{');
+        self.fields.push_str(fields);
+        self.fields.push('}');
+        body(kind, &self.fields).ok()?
     }
 
     fn part(&mut self, text: &str) -> Result<Part, BadLine> {
@@ -204,6 +218,8 @@ struct Beginning<'a> {
     at: &'a str,
     kind: &'a str,
     part: &'a str,
+    /// The fields that only its type has, as they are written; `None` if they can't be told apart.
+    fields: Option<&'a str>,
 }
 
 /// The beginning of a line that is written as [`encode`] writes it; `None` sends the reader the long way,
@@ -213,13 +229,28 @@ fn as_we_write(line: &str) -> Option<Beginning<'_>> {
     let (seq, rest) = rest.split_at(rest.bytes().position(|byte| !byte.is_ascii_digit())?);
     let (at, rest) = plain(rest.strip_prefix(r#","at":""#)?)?;
     let (kind, rest) = plain(rest.strip_prefix(r#","type":""#)?)?;
-    let (part, _) = match rest.strip_prefix(r#","part":""#) {
+    let (part, rest) = match rest.strip_prefix(r#","part":""#) {
         Some(rest) => plain(rest)?,
         // Something else than a text, which the long way has a word on.
         None if rest.starts_with(r#","part""#) => return None,
         None => ("", rest),
     };
-    Some(Beginning { seq: seq.parse().ok()?, at, kind, part })
+    Some(Beginning { seq: seq.parse().ok()?, at, kind, part, fields: own_fields(rest) })
+}
+
+/// The fields at the end of a line that only its type has.
+fn own_fields(rest: &str) -> Option<&str> {
+    let fields = rest.strip_suffix('}')?;
+    let fields = without_prev(fields).unwrap_or(fields);
+    if fields.is_empty() { Some(fields) } else { fields.strip_prefix(',') }
+}
+
+/// The fields of a line without the hash of the line before, if that is the last of them. In a text its quotes would be
+/// escaped.
+fn without_prev(fields: &str) -> Option<&str> {
+    let (rest, digits) = fields.strip_suffix('"')?.rsplit_once('"')?;
+    let rest = rest.strip_suffix(r#","prev":"#)?;
+    digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(rest)
 }
 
 /// A string up to its closing quote, if nothing in it is escaped, and what follows.
@@ -354,6 +385,44 @@ mod tests {
             r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"phase_enter","part":"session","phase":"execute"}"#;
         let other = r#"{ "type": "phase_enter", "phase": "execute", "part": "session", "at": "2026-01-02T03:04:05.678Z", "seq": 1 }"#;
         assert_eq!(decode(ours).expect("ours"), decode(other).expect("the same"));
+    }
+
+    #[test]
+    fn a_line_is_read_by_its_own_fields_as_it_is_read_whole() {
+        let head = r#"{"seq":1,"at":"2026-01-02T03:04:05.678Z","type":"#;
+        let mut reader = LineReader::default();
+        for rest in [
+            r#""warning","text":"one","prev":"00ff"}"#,
+            r#""warning","text":"one"}"#,
+            r#""warning","prev":"00ff"}"#,
+            r#""warning"}"#,
+            r#""warning","prev":"00ff","text":"one"}"#,
+            r#""warning","text":"one","prev":"no hash"}"#,
+            r#""warning","text":"one","prev":7}"#,
+            // What looks like a hash within a text, and one that ends no text.
+            r#""warning","text":"one\",\"prev\":\"00ff"}"#,
+            r#""warning","text":"one,"prev":"00ff"}"#,
+            // Fields of the head once more.
+            r#""warning","text":"one","type":"phase_enter","seq":2,"prev":"00ff"}"#,
+            r#""warning","text":"one","text":"two","prev":"00ff"}"#,
+            // Too few brackets, too many, and something behind.
+            r#""warning","text":"one","x":{"a":1,"prev":"00ff"}"#,
+            r#""warning","text":"one","x":{"a":1,"prev":"00ff"}}"#,
+            r#""warning","text":"one","prev":"00ff"}}"#,
+            r#""warning","text":"one"},"prev":"00ff"}"#,
+            r#""warning","text":"one","prev":"00ff"} "#,
+            r#""warning",,"text":"one","prev":"00ff"}"#,
+            r#""warning""text":"one","prev":"00ff"}"#,
+        ] {
+            let line = format!("{head}{rest}");
+            let whole = body("warning", &line).map_err(|error| format!("{error:?}"));
+            let read = match reader.decode(&line) {
+                Ok(Line::Event(event)) => Ok(Some(event.body)),
+                Ok(Line::Unknown { .. }) => Ok(None),
+                Err(error) => Err(format!("{error:?}")),
+            };
+            assert_eq!(read, whole, "{line}");
+        }
     }
 
     #[test]
