@@ -19,7 +19,7 @@ use anyhow::Context;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::screen::Screen;
-use crate::totals::{JournalTotals, SittingTotals};
+use crate::totals::SittingTotals;
 
 /// The first line of a sitting: the version, what is about to happen (such as `run 2024-05-06-A1`), and who takes the
 /// turns.
@@ -116,11 +116,11 @@ pub async fn drive(driver: &mut Driver<'_, Work>, screen: &Screen, place: &Sitti
         ended = driver.run() => ended?,
         never = screen.keep_status() => match never {},
     };
-    let journal = JournalTotals::read(&place.journal);
+    let effects = driver.effects();
     let spending = driver.facts().accounts().spending(&AccountName::Under(Part::root()));
     screen.with_renderer(|renderer| {
-        let files = renderer.file_totals(&journal.first_hashes);
-        let totals = SittingTotals::of(spending, &journal, files);
+        let files = renderer.file_totals(&effects.first_hashes);
+        let totals = SittingTotals::of(spending, effects, files);
         renderer.close(&closing(&ended, place, &totals), &closing_json(&ended, place, &totals));
     });
     Ok(ended)

@@ -1,28 +1,17 @@
 //! The totals of a run at the end of a sitting: what it took, and the files that it changed.
 //!
-//! In: the run's own ledger, and its journal once nothing is written any more. Out: [`SittingTotals`], in lines for a
-//! person or in JSON for a program. The ledger knows time, turns, tokens and money; only the journal knows what of the
-//! tokens came from a cache, and which files were changed by earlier sittings.
-
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+//! In: what the run spent and what it did, as its driver has both. Out: [`SittingTotals`], in lines for a person or in
+//! JSON for a program.
 
 use adjutant_core::budget::Spending;
-use adjutant_core::trace::{Body, CallEvent, Line, TurnEvent, wire};
-use adjutant_core::words::category::SHELL_EXEC;
+use adjutant_core::words::Metric;
 use adjutant_core::words::price::sum_rounded;
-use adjutant_core::words::tool::FileChange;
 use adjutant_core::words::visible::visible_line;
-use adjutant_core::words::{Metric, Part, Slot};
+use adjutant_runtime::RunEffects;
 use serde::Serialize;
 
 /// The most files that are named.
 const FILES_SHOWN_MAX: usize = 20;
-
-/// The types of the lines that are read; their names are within the first bytes of a line.
-const READ_TYPES: [&str; 3] = ["\"type\":\"agent_reply\"", "\"type\":\"tool_call\"", "\"type\":\"tool_result\""];
-const TYPE_WITHIN_BYTES: usize = 160;
 
 /// The time, turns, tokens and money that a run took, and the files that it changed.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -73,70 +62,20 @@ pub enum FileFate {
     Deleted,
 }
 
-/// Facts of a run that its journal has beside its ledger.
-#[derive(Debug, Default)]
-pub struct JournalTotals {
-    cached_tokens: u64,
-    has_commands: bool,
-    /// The hash of each file before its first change; absent if there was no such file.
-    pub first_hashes: BTreeMap<String, Option<String>>,
-    begun: BTreeMap<(Part, Slot), Vec<FileChange>>,
-}
-
-impl JournalTotals {
-    /// Reads a journal. A line that can't be read counts nothing; so does a journal that can't.
-    pub fn read(journal: &Path) -> Self {
-        let mut totals = Self::default();
-        let Ok(file) = std::fs::File::open(journal) else { return totals };
-        let mut lines = BufReader::with_capacity(1 << 16, file);
-        let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
-            let head = String::from_utf8_lossy(&line[..line.len().min(TYPE_WITHIN_BYTES)]);
-            if READ_TYPES.iter().any(|wanted| head.contains(wanted))
-                && let Ok(text) = std::str::from_utf8(&line)
-                && let Ok(Line::Event(event)) = wire::decode(text.trim_end())
-            {
-                totals.apply(&event.part, event.body);
-            }
-            line.clear();
-        }
-        totals
-    }
-
-    fn apply(&mut self, part: &Part, body: Body) {
-        match body {
-            Body::Turn(TurnEvent::AgentReply { usage: Some(usage), .. }) => {
-                self.cached_tokens = self.cached_tokens.saturating_add(usage.cache_read_tokens.unwrap_or(0));
-            }
-            Body::Call(CallEvent::ToolCall { slot, name, changes, .. }) => {
-                self.has_commands |= name == SHELL_EXEC;
-                self.begun.insert((part.clone(), slot), changes);
-            }
-            Body::Call(CallEvent::ToolResult { slot, success, .. }) => {
-                let changes = self.begun.remove(&(part.clone(), slot)).unwrap_or_default();
-                for FileChange { path, before, .. } in changes.into_iter().filter(|_| success) {
-                    self.first_hashes.entry(path).or_insert(before);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
 impl SittingTotals {
-    /// The totals by a run's ledger and journal; `files` are compared with how they were.
-    pub fn of(spending: &Spending, journal: &JournalTotals, files: Vec<FileTotal>) -> Self {
+    /// The totals of a run; `files` are compared with how they were.
+    pub fn of(spending: &Spending, effects: &RunEffects, files: Vec<FileTotal>) -> Self {
         let nano_dollars = spending.spent(Metric::Money);
         Self {
             worked_ms: spending.spent(Metric::WallClock),
             turns: spending.spent(Metric::Turns),
             tokens: spending.spent(Metric::Tokens),
-            cached_tokens: journal.cached_tokens,
+            cached_tokens: effects.cached_tokens,
             // Tokens without a price are counted as free.
             nano_dollars: (nano_dollars > 0).then_some(nano_dollars),
             is_estimate: spending.is_estimate(Metric::Money),
             files,
-            has_commands: journal.has_commands,
+            has_commands: effects.has_commands,
         }
     }
 

@@ -12,34 +12,38 @@ use adjutant_core::words::tool::{OfferedTools, ToolSpecs};
 
 use crate::agent_past::AgentPast;
 use crate::driver::Results;
+use crate::effects::RunEffects;
 
 /// A run, with everything that follows from its events.
 pub struct Folded<P: Procedure> {
     pub(crate) drive: Drive<P>,
     /// The past of the run as its agents know it.
     pub(crate) past: AgentPast,
-    pub(crate) facts: RunFacts,
+    pub(crate) facts: DriverFacts,
     /// The tools as they were offered last; `None` if they are not on record.
     pub(crate) offered: Option<ToolSpecs>,
     /// True if there was no event.
     pub(crate) is_empty: bool,
 }
 
-/// Facts of a run that only its driver needs.
+/// Facts of a run that nothing is decided by.
 #[derive(Debug, Default)]
-pub(crate) struct RunFacts {
+pub(crate) struct DriverFacts {
     /// The run's id, once its beginning is on record.
     pub(crate) run_id: Option<String>,
     /// Number of turns taken in the run.
     pub(crate) turns: usize,
+    /// What the run did, for its end.
+    pub(crate) effects: RunEffects,
 }
 
-impl RunFacts {
+impl DriverFacts {
     /// Takes note of an event that counts.
     pub(crate) fn apply(&mut self, event: &Event) {
         if let Body::Run(RunEvent::RunStart(start)) = &event.body {
             self.run_id = Some(start.run_id.to_string());
         }
+        self.effects.apply(event);
         self.turns += usize::from(matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })));
     }
 }
@@ -50,7 +54,7 @@ impl<P: Procedure> Folded<P> {
         Self {
             drive: Drive::new(run),
             past: AgentPast::new(results),
-            facts: RunFacts::default(),
+            facts: DriverFacts::default(),
             offered: None,
             is_empty: true,
         }

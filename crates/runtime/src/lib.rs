@@ -12,6 +12,7 @@ mod agent_past;
 pub mod assembly;
 mod correspondence;
 mod driver;
+mod effects;
 mod flight;
 mod folded;
 mod in_flight;
@@ -28,6 +29,7 @@ pub mod waiting;
 
 pub use correspondence::{Correspondence, DisplayFn, DisplayItem};
 pub use driver::{DriveError, Driver, Ended, LastReply, Ports, Results};
+pub use effects::RunEffects;
 pub use folded::Folded;
 pub use masking::Masks;
 pub use setup::{crew_setup, offered_tools, sensitivities, session_setup, work};

@@ -35,7 +35,7 @@ use adjutant_core::words::id::RunId;
 use adjutant_core::words::visible::{visible_json, visible_line, visible_text};
 use adjutant_core::words::{Key, Part, Question, Slot};
 use adjutant_ports::{Delta, Progress};
-use adjutant_runtime::LastReply;
+use adjutant_runtime::{LastReply, RunEffects};
 
 use self::acts::{CallShown, RepliedCalls};
 use self::changed::ChangedFiles;
@@ -46,7 +46,7 @@ use self::prose::{Prose, ProseForm};
 use self::status::RunStatus;
 use self::wrap::{Styled, TextTone};
 use crate::keyboard::TypedView;
-use crate::totals::{FileTotal, JournalTotals, SittingTotals};
+use crate::totals::{FileTotal, SittingTotals};
 
 /// Shows a run.
 pub struct Renderer {
@@ -238,7 +238,7 @@ impl Renderer {
 
     /// Shows what the run took so far.
     pub fn show_cost(&mut self) {
-        let totals = SittingTotals::of(self.status.spending(), &JournalTotals::default(), Vec::new());
+        let totals = SittingTotals::of(self.status.spending(), &RunEffects::default(), Vec::new());
         self.line(TextTone::Dim, &totals.usage());
     }
 

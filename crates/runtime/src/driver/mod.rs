@@ -33,8 +33,9 @@ use thiserror::Error;
 use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::agent_past::AgentPast;
+use crate::effects::RunEffects;
 use crate::flight::Readied;
-use crate::folded::{Folded, RunFacts};
+use crate::folded::{DriverFacts, Folded};
 use crate::in_flight::InFlight;
 use crate::masking::Masks;
 use crate::request::Outbox;
@@ -85,7 +86,7 @@ pub struct Driver<'j, P: Procedure> {
     readied: Option<(WantedCall, Readied)>,
     /// Questions that nobody is there to answer.
     parked: BTreeSet<Key>,
-    facts: RunFacts,
+    facts: DriverFacts,
     standing: Standing,
     /// True if the run is let go where it has long to wait: somebody takes it up again when the wait is over.
     lets_sleep: bool,
@@ -227,6 +228,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
     #[must_use]
     pub fn facts(&self) -> &P::Facts {
         self.drive.run().facts()
+    }
+
+    /// What the run did so far besides saying things.
+    #[must_use]
+    pub fn effects(&self) -> &RunEffects {
+        &self.facts.effects
     }
 
     /// Returns the last reply of the agent of `part`, for whoever is asked about it again; `None` if there was none.
