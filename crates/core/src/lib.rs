@@ -26,3 +26,4 @@ pub mod inbox;
 pub mod memory;
 pub mod view;
 pub mod learn;
+pub mod supervise;

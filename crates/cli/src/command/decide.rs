@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
-use adjutant_core::detect;
-use adjutant_core::{brief, gate, patch};
+use adjutant_core::{brief, detect, gate, patch, supervise};
 use serde_json::{Value, json};
 
 use crate::exit::Ending;
@@ -35,6 +34,8 @@ enum DecisionKind {
     Shell,
     /// Apply a patch to files: `{files, patch}` gives `{files}` or `{rejected}`
     Patch,
+    /// Say of each round of a loop if a person is to be asked: `{rounds, knobs?, initial_uncertainty?, machine?}`
+    Stuck,
 }
 
 impl DecisionKind {
@@ -45,6 +46,7 @@ impl DecisionKind {
             Self::Gate => gate::decide(input),
             Self::Shell => gate::shell::decide(input),
             Self::Patch => Ok(patch::decide(input)),
+            Self::Stuck => supervise::decide(input),
         }
     }
 
