@@ -98,6 +98,10 @@ enum CliCommand {
     Version(command::version::VersionArgs),
 }
 
+/// Journals are decoded on several threads and kept by another, which the allocator of the C library is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // First of all: what becomes a command must have one thread and nothing open.
     if let Some(code) = adjutant_host::sandbox::launched(std::env::args_os()) {

@@ -95,6 +95,18 @@ impl<R: Read> Batches<R> {
         }
     }
 
+    /// Returns the lines that [`Batches::next`] handed out last as bytes of their own. What comes next is read into `spare`.
+    pub(crate) fn take_lines(&mut self, mut spare: Vec<u8>) -> Vec<u8> {
+        let rest = &self.buffer[self.given..self.filled];
+        spare.resize(self.buffer.len(), 0);
+        spare[..rest.len()].copy_from_slice(rest);
+        self.filled = rest.len();
+        let mut lines = std::mem::replace(&mut self.buffer, spare);
+        lines.truncate(self.given);
+        self.given = 0;
+        lines
+    }
+
     /// Reads once into what is free of the buffer.
     fn fill(&mut self) -> io::Result<()> {
         match self.from.read(&mut self.buffer[self.filled..]) {
@@ -134,9 +146,16 @@ mod tests {
     /// The lines of `bytes`, as hashes with lengths and whether they end, by way of batches.
     fn in_batches(bytes: &[u8], at_once: usize) -> Vec<TooLong> {
         let mut batches = Batches::with_limits(Trickle(bytes, at_once), 3, 8, LINE_MAX);
-        let mut found = Vec::new();
+        let (mut found, mut spare) = (Vec::new(), Vec::new());
         while let Some(batch) = batches.next().expect("readable") {
             match batch {
+                // Every other batch is taken away, into room that held something else.
+                Batch::Lines(lines) if found.len().is_multiple_of(2) => {
+                    let expected = lines.to_vec();
+                    spare = batches.take_lines(spare);
+                    assert_eq!(spare, expected);
+                    found.extend(split(&spare));
+                }
                 Batch::Lines(lines) | Batch::Rest(lines) => found.extend(split(lines)),
                 Batch::TooLong(line) => {
                     assert!(line.bytes > LINE_MAX as u64);

@@ -65,15 +65,17 @@ impl<'scope, 'env> Decoders<'scope, 'env> {
         Self { scope, threads: Vec::new(), batches: VecDeque::new(), next_thread: 0, spare: Vec::new() }
     }
 
-    /// Has the lines in `bytes` decoded. Take first what was put before, if [`Decoders::take_if_full`] gives any.
-    pub(crate) fn put(&mut self, bytes: &[u8]) {
-        if self.threads.is_empty() && bytes.len() >= PARALLEL_BYTES_MIN {
+    /// Returns room for a batch, perhaps with the bytes of an old one.
+    pub(crate) fn spare(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.spare)
+    }
+
+    /// Has the lines of a batch decoded. Take first what was put before, if [`Decoders::take_if_full`] gives any.
+    pub(crate) fn put(&mut self, batch: Vec<u8>) {
+        if self.threads.is_empty() && batch.len() >= PARALLEL_BYTES_MIN {
             let threads = thread::available_parallelism().map_or(1, NonZero::get);
             self.threads.extend((0..threads).filter(|_| threads > 1).filter_map(|_| DecoderThread::start(self.scope)));
         }
-        let mut batch = std::mem::take(&mut self.spare);
-        batch.clear();
-        batch.extend_from_slice(bytes);
         let batch = Arc::new(batch);
         // A thread that is gone leaves its batches to whoever takes them.
         let has_sent = |thread: &DecoderThread<'_>| thread.batches.send(Arc::clone(&batch)).is_ok();
@@ -191,7 +193,7 @@ mod tests {
         thread::scope(|scope| {
             let mut decoders = Decoders::new(scope);
             for batch in &batches {
-                decoders.put(batch.as_bytes());
+                decoders.put(batch.clone().into_bytes());
                 while let Some(decoded) = decoders.take_if_full() {
                     found.push(facts(decoded));
                 }

@@ -240,7 +240,8 @@ fn read_batches<E: FnMut(u64, Event)>(
         }
         if let Batch::Lines(bytes) = batch {
             fold.reading.whole_bytes += bytes.len() as u64;
-            decoders.put(bytes);
+            let lines = batches.take_lines(decoders.spare());
+            decoders.put(lines);
             while let Some(decoded) = decoders.take_if_full() {
                 fold.lines(decoded);
             }
