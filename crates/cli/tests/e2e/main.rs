@@ -47,6 +47,7 @@ mod screens;
 mod say;
 mod terminal;
 mod trace;
+mod transcript;
 mod two_drivers;
 mod typed_ahead;
 mod undo;

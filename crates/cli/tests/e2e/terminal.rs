@@ -1,6 +1,9 @@
 //! A person at a terminal: what they see, what they type, and what Ctrl-C does.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -8,10 +11,11 @@ use std::time::Duration;
 use pty_process::blocking::{Command, Pty, open};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::LocalModes;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::first_run::{self, workdir};
 use crate::home::{RUN, SUMMARY, TestHome, files};
+use crate::transcript::{Transcript, TypedText};
 
 pub const FIRST: &str = "2026-01-15-FIRST";
 pub const CTRL_C: &str = "\u{3}";
@@ -21,6 +25,8 @@ pub const REPORT: &str = "## Phase 4\n\nDone.\n\n- Delivered: all of it.\n- Unre
 const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// A terminal with the binary in it.
+///
+/// Whatever ends it, what was answered at it is checked: see [`Transcript`].
 pub struct Terminal {
     child: Child,
     typing: Pty,
@@ -32,6 +38,10 @@ pub struct Terminal {
     begun: Vec<u8>,
     /// Sizes in lines and columns, each from some place in what was seen.
     sizes: Vec<(usize, Size)>,
+    /// Everything that was typed.
+    typed: Vec<TypedText>,
+    /// The folder of the journals, if a run is driven here, and the number of events in each when it started.
+    journals: Option<(PathBuf, BTreeMap<PathBuf, usize>)>,
 }
 
 /// Lines and columns of a terminal.
@@ -51,6 +61,8 @@ impl Terminal {
 
     /// The same in a terminal of some size.
     pub fn start_sized(home: &TestHome, args: &[&str], extra: &[(&str, &str)], typed: &str, size: Size) -> Self {
+        let folder = home.path("home/sessions");
+        let events_before = journals(&folder).map(|path| (path.clone(), events(&path).len())).collect();
         let (mut pty, pts) = open().expect("a terminal");
         pty.resize(pty_process::Size::new(size.0, size.1)).expect("resized");
         pty.write_all(typed.as_bytes()).expect("it can be typed");
@@ -70,8 +82,18 @@ impl Terminal {
                 }
             }
         });
-        let (seen, begun) = (String::new(), Vec::new());
-        Self { child, typing: pty, shown, seen, read_to: 0, begun, sizes: vec![(0, size)] }
+        let drives = args.first().is_some_and(|command| ["run", "resume"].contains(command));
+        Self {
+            child,
+            typing: pty,
+            shown,
+            seen: String::new(),
+            read_to: 0,
+            begun: Vec::new(),
+            sizes: vec![(0, size)],
+            typed: vec![TypedText { text: typed.to_owned(), shown_bytes: 0 }],
+            journals: drives.then_some((folder, events_before)),
+        }
     }
 
     /// Changes the size from what was waited for on.
@@ -124,6 +146,10 @@ impl Terminal {
     }
 
     pub fn type_text(&mut self, text: &str) {
+        while let Ok(bytes) = self.shown.try_recv() {
+            self.take_in(&bytes);
+        }
+        self.typed.push(TypedText { text: text.to_owned(), shown_bytes: self.seen.len() });
         self.typing.write_all(text.as_bytes()).expect("it can be typed");
     }
 
@@ -156,8 +182,50 @@ impl Terminal {
         while let Ok(bytes) = self.shown.recv_timeout(GIVE_UP) {
             self.take_in(&bytes);
         }
-        self.seen
+        self.check_answers();
+        std::mem::take(&mut self.seen)
     }
+
+    /// Fails if an answer that was given here was typed before its question was on the screen. Returns the numbers of answers
+    /// and acts that were looked at.
+    #[track_caller]
+    pub fn check_answers(&self) -> (usize, usize) {
+        let Some((folder, events_before)) = &self.journals else { return (0, 0) };
+        let columns = self.sizes.iter().map(|(_, (_, columns))| *columns).max().unwrap_or_default();
+        let transcript = Transcript { shown: &self.seen, columns, typed: &self.typed };
+        let mut looked_at = (0, 0);
+        for path in journals(folder) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // Another terminal may drive another run.
+            if self.seen.contains(name.split('.').next().unwrap_or_default()) {
+                let checked = transcript.check(&events(&path), events_before.get(&path).copied().unwrap_or_default());
+                assert_eq!(checked.faults, [""; 0], "{name}, with {:?} typed at:\n{}", self.typed, self.seen);
+                looked_at = (looked_at.0 + checked.answers, looked_at.1 + checked.acts);
+            }
+        }
+        looked_at
+    }
+}
+
+/// A session that is given up before its end is checked too.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if !self.seen.is_empty() && !std::thread::panicking() {
+            self.check_answers();
+        }
+    }
+}
+
+/// Returns the journals in a folder.
+fn journals(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(".trace.ndjson"))
+}
+
+/// Returns the events of a journal, also of one that is written to.
+fn events(journal: &Path) -> Vec<Value> {
+    let text = fs::read(journal).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// Runs the example up to its phase 3 question.
@@ -231,6 +299,8 @@ fn an_operator_approves_the_deletion() {
     terminal.expect("`rm -r build`: deletes folders with all that is in them");
     terminal.expect("> ");
     terminal.type_text("y\n");
+    terminal.wait();
+    assert_eq!(terminal.check_answers(), (3, 1), "the answers and the acts of this session are those that are checked");
     let (code, seen) = terminal.finish();
     assert_eq!(code, 0, "{seen}");
     assert!(seen.contains("run 2026-01-15-FIRST: completed"), "{seen}");
