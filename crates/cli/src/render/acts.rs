@@ -1,6 +1,8 @@
 //! Acts as they are shown: what a call changes, before it is asked about and after it was done, and what a failed one put
 //! out.
 
+use std::collections::BTreeMap;
+
 use adjutant_core::trace::{Body, Event, GateEvent, TurnEvent};
 use adjutant_core::words::tool::{ResolvedPath, ToolCall};
 use adjutant_core::words::visible::{visible_line, visible_text};
@@ -23,9 +25,17 @@ pub(super) struct RepliedCalls {
     pub(super) unjudged: Vec<ToolCall>,
     /// Those that the operator is asked about.
     pub(super) asked: Vec<ToolCall>,
+    /// The name by which each is told from others, by the agent's own name for it.
+    pub(super) subjects: BTreeMap<String, String>,
 }
 
 impl RepliedCalls {
+    pub(super) fn new(unjudged: Vec<ToolCall>, asked: Vec<ToolCall>) -> Self {
+        let named = |call: &ToolCall| (call.call_id.clone(), call::subject(&call.name, &call.args));
+        let subjects = unjudged.iter().chain(&asked).map(named).collect();
+        Self { unjudged, asked, subjects }
+    }
+
     /// Takes note that a call of `tool` was judged. Calls are judged in order.
     pub(super) fn judge(&mut self, tool: &str, answer: GateAnswer) {
         let Some(at) = self.unjudged.iter().position(|call| call.name == tool) else { return };
@@ -61,8 +71,7 @@ impl Renderer {
     pub(super) fn note_calls(&mut self, event: &Event) {
         match &event.body {
             Body::Turn(TurnEvent::AgentReply { calls, .. }) => {
-                let replied = RepliedCalls { unjudged: calls.clone(), asked: Vec::new() };
-                self.replied.insert(event.part.clone(), replied);
+                self.replied.insert(event.part.clone(), RepliedCalls::new(calls.clone(), Vec::new()));
             }
             Body::Gate(GateEvent::AuthCheckFired { tool, answer: Some(answer), .. }) => {
                 if let Some(replied) = self.replied.get_mut(&event.part) {

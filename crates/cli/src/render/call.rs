@@ -88,7 +88,9 @@ pub(super) fn ends(content: &str) -> Ends<'_> {
         lines.pop();
     }
     let begin = lines.iter().position(is_said).unwrap_or(lines.len());
-    let lines = &lines[begin..];
+    let mut lines = lines.split_off(begin);
+    // An empty line between streams is enough.
+    lines.dedup_by(|line, before| !is_said(line) && !is_said(before));
     // One line is not worth the line that says it is left out.
     if lines.len() <= FIRST_LINES + LAST_LINES + 1 {
         return Ends { first: lines.to_vec(), left_out: 0, last: Vec::new() };
@@ -148,5 +150,7 @@ mod tests {
         assert_eq!((first.len() + left_out + last.len(), last.last()), (101, Some(&"line 100")));
         assert_eq!(first[..2], ["stdout:", "line 1"]);
         assert_eq!(ends("only this").first, [""; 0]);
+        let apart = ends("Exited with code 1.\n\nstdout:\none\n\n\n\nstderr:\ntwo\n");
+        assert_eq!(apart.first, ["stdout:", "one", "", "stderr:", "two"]);
     }
 }

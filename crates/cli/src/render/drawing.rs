@@ -176,6 +176,7 @@ impl Renderer {
     pub(super) fn write(&mut self, text: &str) {
         self.erase_footer();
         self.out.write_all(text.as_bytes()).ok();
+        self.lines_ended += text.matches('\n').count();
         let (before, last) = text.rsplit_once('\n').map_or((self.column, text), |(_, last)| (0, last));
         self.column = before + width_of(last);
         if let Some(columns) = self.columns().filter(|columns| self.column > *columns) {

@@ -176,11 +176,11 @@ impl Renderer {
             }
             // The answer was shown when it was given.
             Body::Call(CallEvent::ToolRejected { rejection: Rejection::Answered, .. }) => {}
-            Body::Call(CallEvent::ToolRejected { name, rejection, .. }) => {
-                self.line(
-                    TextTone::Warning,
-                    &format!("  \u{2717} {} was not called: {}", visible_line(name), word(rejection)),
-                );
+            Body::Call(CallEvent::ToolRejected { call_id, name, rejection, .. }) => {
+                let replied = self.replied.get(&event.part);
+                let subject = replied.and_then(|replied| replied.subjects.get(call_id));
+                let subject = subject.cloned().unwrap_or_else(|| visible_line(name).into_owned());
+                self.line(TextTone::Warning, &format!("  \u{2717} {subject}: not called, {}", word(rejection)));
             }
             Body::Call(CallEvent::Interrupted { slot, effect }) => {
                 self.line(TextTone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));

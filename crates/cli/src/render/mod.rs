@@ -76,6 +76,8 @@ pub struct Renderer {
     footer: Option<Footer>,
     /// Column that was written to last.
     column: usize,
+    /// Number of lines that were ended so far.
+    lines_ended: usize,
     /// True if text of a reply came since the footer was last looked at.
     has_text_come: bool,
     /// The run that each line of JSON is of, where a program may read those of several.
@@ -119,6 +121,7 @@ impl Renderer {
             status: RunStatus::new(Instant::now()),
             footer: None,
             column: 0,
+            lines_ended: 0,
             has_text_come: false,
             run: None,
             attended: None,
@@ -302,7 +305,7 @@ impl Renderer {
 
     /// Shows what is asked about: the agent's last reply, and what the calls would change that wait for an answer.
     pub fn recall(&mut self, part: &Part, reply: &LastReply<'_>) {
-        self.replied.insert(part.clone(), RepliedCalls { unjudged: Vec::new(), asked: reply.open_calls.clone() });
+        self.replied.insert(part.clone(), RepliedCalls::new(Vec::new(), reply.open_calls.clone()));
         if self.look == RenderStyle::Json || reply.text.trim().is_empty() {
             return;
         }
@@ -331,6 +334,7 @@ impl Renderer {
 
     fn question_under(&mut self, heading: &str, key: &Key, question: &Question) {
         self.fresh_line();
+        let lines_before = self.lines_ended;
         self.changes_asked_about(key, question);
         self.write("\n");
         self.line(TextTone::Warning, &format!("? {heading}{}", visible_text(&question.text)));
@@ -339,6 +343,14 @@ impl Renderer {
             let reply = format!("{:width$}", offer.reply);
             // What goes on stands below what it says.
             self.hanging_line(TextTone::Dim, &format!("    {reply}  {}", visible_line(&offer.changes)), width + 2);
+        }
+        // The prompt needs a line too.
+        let lines = self.lines_ended - lines_before + 1;
+        if self.size().is_some_and(|(lines_max, _)| lines > lines_max) {
+            let elsewhere =
+                self.attended.as_ref().map(|(run, _)| format!(", or type `adjutant inbox show {run}` elsewhere"));
+            let how = format!("! This question is longer than the screen: scroll up{}.", elsewhere.unwrap_or_default());
+            self.line(TextTone::Warning, &how);
         }
     }
 }

@@ -19,6 +19,9 @@ use crate::totals::{duration, grouped};
 /// The most columns of what is in flight, so that a long command leaves room for the rest.
 const SUBJECT_COLUMNS_MAX: usize = 30;
 
+/// The columns of it that are left where the rest needs the room.
+const SUBJECT_COLUMNS_MIN: usize = 14;
+
 /// State of a run, as far as a line has it.
 #[derive(Debug)]
 pub(super) struct RunStatus {
@@ -71,45 +74,65 @@ impl RunStatus {
         }
     }
 
-    /// Returns the line at `now` in so many columns; `None` if nothing is in flight. What has no room is left out from
-    /// its end.
+    /// Returns the line at `now` in so many columns; `None` if nothing is in flight.
+    ///
+    /// Where there is no room for all of it, what is least missed goes first: `/help`, the time in all, most of a long name,
+    /// and the tokens if there is a cost. What still has no room is left out from the end.
     pub(super) fn line(&self, now: Instant, columns: usize) -> Option<String> {
         let (since, what) = self.in_flight.values().min_by_key(|(since, _)| *since)?;
         let since_ms = |since: &Instant| millis(now.saturating_duration_since(*since));
-        let short = head_of(what, SUBJECT_COLUMNS_MAX);
-        let cut = if short.len() < what.len() { "\u{2026}" } else { "" };
         let others = match self.in_flight.len() {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
+        };
+        let subject = |columns_max: usize| {
+            let short = head_of(what, columns_max);
+            let cut = if short.len() < what.len() { "\u{2026}" } else { "" };
+            format!("{}{cut}{others} {}", visible_line(short.trim_end()), duration(since_ms(since)))
         };
         let phase = self.phase.map(|phase| match self.step {
             0 => phase.as_str().to_owned(),
             step => format!("{}, step {step}", phase.as_str()),
         });
-        let mut parts: Vec<String> = phase.into_iter().collect();
-        parts.push(format!("{}{cut}{others} {}", visible_line(short.trim_end()), duration(since_ms(since))));
-        parts.push(format!("{} in all", duration(since_ms(&self.began))));
+        let in_all = format!("{} in all", duration(since_ms(&self.began)));
         let (tokens, nano_dollars) = (self.spending.spent(Metric::Tokens), self.spending.spent(Metric::Money));
-        if tokens > 0 {
-            parts.push(format!("{} tokens", grouped(tokens)));
-        }
-        if nano_dollars > 0 {
+        let tokens = (tokens > 0).then(|| format!("{} tokens", grouped(tokens)));
+        let cost = (nano_dollars > 0).then(|| {
             let about = if self.spending.is_estimate(Metric::Money) { "~" } else { "" };
-            parts.push(format!("{about}${}", sum_rounded(nano_dollars)));
-        }
-        parts.push("Ctrl-C cancels".to_owned());
-        parts.push("/help".to_owned());
-        let mut line = "\u{2026}".to_owned();
-        for (number, part) in parts.iter().enumerate() {
-            let between = if number == 0 { " " } else { " \u{b7} " };
-            let longer = format!("{line}{between}{part}");
-            if head_of(&longer, columns).len() < longer.len() {
-                break;
-            }
-            line = longer;
-        }
-        Some(line)
+            format!("{about}${}", sum_rounded(nano_dollars))
+        });
+        let (keys, help) = (Some("Ctrl-C cancels".to_owned()), Some("/help".to_owned()));
+        let (long, short) = (Some(subject(SUBJECT_COLUMNS_MAX)), Some(subject(SUBJECT_COLUMNS_MIN)));
+        let few_tokens = tokens.clone().filter(|_| cost.is_none());
+        let in_all = Some(in_all);
+        let forms = [
+            vec![&phase, &long, &in_all, &tokens, &cost, &keys, &help],
+            vec![&phase, &long, &in_all, &tokens, &cost, &keys],
+            vec![&phase, &long, &tokens, &cost, &keys],
+            vec![&phase, &short, &tokens, &cost, &keys],
+            vec![&phase, &short, &few_tokens, &cost, &keys],
+        ];
+        let lines: Vec<Vec<&String>> = forms.into_iter().map(|form| form.into_iter().flatten().collect()).collect();
+        let found = lines.iter().find_map(|parts| {
+            let (line, is_whole) = joined(parts, columns);
+            is_whole.then_some(line)
+        });
+        found.or_else(|| Some(joined(lines.last()?, columns).0))
     }
+}
+
+/// Returns as many of the parts as a line of so many columns holds, and whether that is all of them.
+fn joined(parts: &[&String], columns: usize) -> (String, bool) {
+    let mut line = "\u{2026}".to_owned();
+    for (number, part) in parts.iter().enumerate() {
+        let between = if number == 0 { " " } else { " \u{b7} " };
+        let longer = format!("{line}{between}{part}");
+        if head_of(&longer, columns).len() < longer.len() {
+            return (line, false);
+        }
+        line = longer;
+    }
+    (line, true)
 }
 
 fn millis(time: Duration) -> u64 {
@@ -176,7 +199,7 @@ mod tests {
         assert_eq!(status.line(now, 80), None);
         apply(&mut status, request(8), now);
         let line = status.line(now, 80).expect("a line");
-        assert!(line.ends_with(" 1,000 tokens"), "{line}");
+        assert!(line.ends_with(" turn 8 0.0 s \u{b7} 1,000 tokens \u{b7} Ctrl-C cancels"), "{line}");
     }
 
     #[test]
@@ -196,8 +219,11 @@ mod tests {
         };
         apply(&mut status, call(1, &format!("printf '\u{1b}[2J' {}", "x".repeat(90))), began);
         apply(&mut status, call(2, "true"), began + Duration::from_secs(1));
-        let line = status.line(began + Duration::from_secs(2), 70).expect("a line");
-        let expected = "\u{2026} execute, step 3 \u{b7} shell_exec printf '\\u{1b}[2J'\u{2026} and 1 more 2.0 s";
-        assert_eq!(line, expected);
+        let line = |columns| status.line(began + Duration::from_secs(2), columns).expect("a line");
+        let expected = "\u{2026} execute, step 3 \u{b7} shell_exec printf '\\u{1b}[2J'\u{2026} and 1 more 2.0 s \u{b7} 2.0 s in all";
+        assert!(line(110).starts_with(expected), "{}", line(110));
+        // The keys are worth more than the whole of a name that stands above.
+        let short = "\u{2026} execute, step 3 \u{b7} shell_exec pri\u{2026} and 1 more 2.0 s \u{b7} Ctrl-C cancels";
+        assert_eq!(line(70), short);
     }
 }

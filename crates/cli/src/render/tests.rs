@@ -4,10 +4,12 @@ use std::io::{self, Write};
 use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 
-use adjutant_core::trace::{Body, Entry, PartEvent, TurnEvent};
-use adjutant_core::words::{Part, PhaseName, Slot, Stop, What};
+use adjutant_core::trace::{Body, CallEvent, Entry, PartEvent, TurnEvent};
+use adjutant_core::words::tool::ToolCall;
+use adjutant_core::words::{Choice, Key, Part, PhaseName, Question, QuestionKind, Rejection, Slot, Stop, What};
 use adjutant_ports::{Delta, Progress};
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::drawing::Surface;
 use super::{RenderStyle, Renderer};
@@ -94,7 +96,7 @@ fn reply(text: &str) -> Body {
     })
 }
 
-const STATUS: &str = "\u{2026} turn 1 [N] s \u{b7} [N] s in all";
+const STATUS: &str = "\u{2026} turn 1 [N] s \u{b7} Ctrl-C cancels";
 
 #[test]
 fn a_reply_that_stalls_has_the_status_below_it_and_goes_on_where_it_was() {
@@ -124,6 +126,48 @@ fn the_status_at_the_bottom_of_the_screen_scrolls_nothing_away() {
     assert!(screen.seen().starts_with(&format!("2\n3\n4\n5\n6\n7\nlast\n{STATUS}")), "{}", screen.seen());
     screen.say("line\nnext\n");
     assert_eq!(screen.seen(), "3\n4\n5\n6\n7\nlast line\nnext");
+}
+
+fn call(call_id: &str, cmd: &str) -> ToolCall {
+    let (name, args) = ("shell_exec".to_owned(), json!({ "cmd": cmd }));
+    ToolCall { call_id: call_id.to_owned(), name, args, malformed: None, masked: false, resolved: Vec::new() }
+}
+
+#[test]
+fn calls_that_were_not_made_are_told_apart() {
+    let mut screen = TestScreen::new(RenderStyle::Plain, Surface::Screen);
+    let Body::Turn(TurnEvent::AgentReply { slot, text, thinking, usage, stop, .. }) = reply("") else { return };
+    let calls = vec![call("a", "rm 1"), call("b", "rm 2")];
+    let provider_data = None;
+    let reply = TurnEvent::AgentReply { slot, text, thinking, calls, provider_data, usage, stop, duration_ms: 1 };
+    screen.show(Body::Turn(reply));
+    for (call, call_id) in [(1, "a"), (2, "b"), (3, "c")] {
+        let (call_id, name) = (call_id.to_owned(), "shell_exec".to_owned());
+        let rejection = Rejection::Denied;
+        screen.show(Body::Call(CallEvent::ToolRejected { call, call_id, name, rejection, content: String::new() }));
+    }
+    let expected = "  \u{2717} shell_exec rm 1: not called, denied\n  \u{2717} shell_exec rm 2: not called, denied\n  \u{2717} \
+                    shell_exec: not called, denied";
+    assert_eq!(screen.seen(), expected);
+}
+
+#[test]
+fn a_question_that_is_longer_than_the_screen_says_so_below() {
+    let question = |lines: usize| Question {
+        kind: QuestionKind::Blocker,
+        text: vec!["line"; lines].join("\n"),
+        options: Vec::new(),
+        default: Choice::Deny,
+        deadline_ms: None,
+        acts: 0,
+    };
+    let key = Key { part: Part::root(), slot: Slot::first(What::Ask, 1) };
+    for (lines, is_longer) in [(6, false), (7, true)] {
+        let mut screen = TestScreen::new(RenderStyle::Plain, Surface::Screen);
+        screen.renderer.question(&key, &question(lines));
+        let seen = screen.seen();
+        assert_eq!(seen.contains("! This question is longer than the"), is_longer, "{lines} lines in:\n{seen}");
+    }
 }
 
 #[test]
