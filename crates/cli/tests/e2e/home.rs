@@ -231,9 +231,11 @@ impl TestHome {
         let mut text = text.replace(&*self.path("").to_string_lossy(), "[TEMP]/");
         for (pattern, with) in [
             (r"\d+ ms", "[N] ms"),
-            (r"(\d+ m )?\d+(\.\d)? s at work", "[N] s at work"),
+            (r"(\d+ m )?\d+(\.\d)? s( at work| in all| \u{b7})", "[N] s${3}"),
             // Estimates count the paths of this test's folder.
             (r"\u{b7} [\d,]+ tokens", "\u{b7} [N] tokens"),
+            (r"\d+ s( +[\d,]+ tokens  )", "[N] s${1}"),
+            (r"took     \d+(\.\d)? s", "took     [N] s"),
             (r"\d{8}T\d{9}", "[STAMP]"),
             (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]"),
             (r"adjutant \d+\.\d+\.\d+", "adjutant [VERSION]"),

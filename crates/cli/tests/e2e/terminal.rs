@@ -102,6 +102,11 @@ impl Terminal {
         self.sizes.push((self.read_to, size));
     }
 
+    /// Returns the lines and columns as they are now.
+    pub fn size(&self) -> Size {
+        self.sizes.last().map_or(SIZE, |(_, size)| *size)
+    }
+
     /// Returns what stands on the screen after what was waited for.
     pub fn screen(&self) -> String {
         let some = |number| std::num::NonZero::new(number).expect("some");
