@@ -4,6 +4,7 @@
 //! short texts. Whatever is answered in a session is checked when it ends: see [`Transcript`](crate::transcript::Transcript).
 
 mod answers;
+mod docs;
 mod ending;
 mod line;
 mod several_acts;

@@ -39,9 +39,13 @@ fn again_is_for_the_same_act_and_not_for_its_category() {
 
 #[test]
 fn the_category_takes_its_word_and_a_capital_letter_widens_nothing() {
-    for (typed, answers) in [("category", &["accept", "for_run"][..]), ("Y", &["accept", "once", "deny", "deny"])] {
+    let category = ("category", &["accept", "for_run"][..]);
+    let capital = ("Y", &["accept", "once", "deny", "deny"][..]);
+    for (size, (typed, answers)) in
+        [(SIZES[0], category), (SIZES[1], category), (SIZES[0], capital), (SIZES[1], capital)]
+    {
         let home = removals();
-        let mut terminal = begun(&home, SIZES[0]);
+        let mut terminal = begun(&home, size);
         terminal.expect("rm -rf build");
         terminal.expect(PROMPT);
         terminal.type_text(&format!("{typed}\n"));
@@ -106,15 +110,17 @@ fn a_question_back_is_asked_again_with_help_and_reaches_no_model() {
 
 #[test]
 fn the_words_that_people_say_are_a_yes_or_a_no_to_the_summary() {
-    for (typed, choice, code) in [
-        ("lgtm", "accept", 0),
-        ("Yes.", "accept", 0),
-        ("looks good, go ahead", "accept", 0),
-        ("q", "decline", 6),
-        ("no, stop", "decline", 6),
+    for (size, typed, choice, code) in [
+        (SIZES[0], "lgtm", "accept", 0),
+        (SIZES[1], "lgtm", "accept", 0),
+        (SIZES[1], "Yes.", "accept", 0),
+        (SIZES[0], "looks good, go ahead", "accept", 0),
+        (SIZES[0], "q", "decline", 6),
+        (SIZES[1], "q", "decline", 6),
+        (SIZES[1], "no, stop", "decline", 6),
     ] {
         let home = playing("", &[]);
-        let mut terminal = start(&home, SIZES[0]);
+        let mut terminal = start(&home, size);
         terminal.expect(PROMPT);
         for help in ["?", "help"] {
             terminal.type_text(&format!("{help}\n"));

@@ -64,6 +64,11 @@ fn the_end_says_what_a_run_took_and_where_its_copy_is_and_the_rest_can_be_looked
         assert_eq!(terminal.finish().0, 0);
 
         look(&home, &["show", RUN], size, "show", "adjutant inspect 2026");
+        home.write(
+            "other.md",
+            home.read("brief.md").replace("2026-02-03-E2E", "2026-02-04-DOCS").replace("One thing", "Another thing"),
+        );
+        home.run(&["run", "../other.md"]).expect_code(4);
         look(&home, &["list"], size, "list", "One thing.");
         look(&home, &["diff", RUN], size, "diff", "+2");
         assert!(home.path("work/gone.txt").exists(), "the copy's change is not home yet");

@@ -34,13 +34,15 @@ fn each_act_has_a_number_and_what_is_not_named_is_a_no() {
         ("none", &[], None),
         ("none: not today", &[], Some("not today")),
     ] {
-        let home = three_acts();
-        let mut terminal = at_three_acts(&home, SIZES[1]);
-        terminal.type_text(&format!("{typed}\n"));
-        terminal.expect("run 2026-02-03-E2E: completed");
-        assert_eq!(terminal.finish().0, 0);
-        assert_eq!(made(&home), expected, "{typed}");
-        assert!(told.is_none_or(|told| is_told(&home, told)), "{typed}");
+        for size in SIZES {
+            let home = three_acts();
+            let mut terminal = at_three_acts(&home, size);
+            terminal.type_text(&format!("{typed}\n"));
+            terminal.expect("run 2026-02-03-E2E: completed");
+            assert_eq!(terminal.finish().0, 0);
+            assert_eq!(made(&home), expected, "{typed}");
+            assert!(told.is_none_or(|told| is_told(&home, told)), "{typed}");
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{CTRL_D, PROMPT, SIZES, at_work, playing, said, snapshot, start};
+use super::{CTRL_D, PROMPT, SIZES, at_work, begun, made, playing, said, shell, snapshot, start, turn};
 use crate::home::{RUN, TestHome};
 use crate::terminal::{CTRL_C, Terminal};
 
@@ -43,6 +43,27 @@ fn ctrl_d_at_a_question_leaves_it_open() {
         let mut again = Terminal::start_sized(&home, &["resume", RUN], &[], "", size);
         again.expect("? Is this summary what you want?");
         again.kill();
+    }
+}
+
+#[test]
+fn neither_ctrl_c_nor_ctrl_d_is_an_answer_to_an_act() {
+    for (size, key, code) in
+        [(SIZES[0], CTRL_C, 130), (SIZES[1], CTRL_C, 130), (SIZES[0], CTRL_D, 4), (SIZES[1], CTRL_D, 4)]
+    {
+        let home = playing("", &[turn("I clean up.", &[shell("rm -rf build")])]);
+        let mut terminal = begun(&home, size);
+        terminal.expect("rm -rf build");
+        terminal.expect(PROMPT);
+        // A yes that was begun is none without Enter.
+        if key == CTRL_C {
+            terminal.type_text("y");
+            terminal.expect("> y");
+        }
+        terminal.type_text(key);
+        terminal.expect("go on: adjutant resume");
+        assert_eq!(terminal.finish().0, code);
+        assert_eq!(made(&home), [""; 0]);
     }
 }
 
