@@ -11,6 +11,7 @@ mod cache;
 mod concurrent;
 mod dashboard;
 mod decisions;
+mod display;
 mod figure;
 mod history;
 mod resume;
@@ -32,7 +33,8 @@ use figure::Figure;
 struct BenchArgs {
     /// The program to measure
     adjutant: PathBuf,
-    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, cache, streams, history, dashboard, size
+    /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, cache, streams, display, history,
+    /// dashboard, size
     #[arg(long, value_name = "GROUP")]
     only: Vec<String>,
     /// The server that the process of its own speaks to
@@ -54,6 +56,7 @@ const GROUPS: &[(&str, FigureGroup)] = &[
     ("concurrent", concurrent::measure),
     ("cache", cache::measure),
     ("streams", streams::measure),
+    ("display", display::measure),
     ("history", history::measure),
     ("dashboard", dashboard::measure),
     ("size", size::measure),

@@ -35,7 +35,8 @@ const ROUNDS: usize = 101;
 /// Number of pieces in a reply of the second turn, and bytes in each: 100 KB of text.
 const PIECES: usize = 1_000;
 const PIECE_BYTES: usize = 100;
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+/// Head of a response that streams.
+pub const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 const FIRST_TEXT_BUDGET: Amount = Amount::Time(Duration::from_millis(5));
 const CANCEL_BUDGET: Amount = Amount::Time(Duration::from_millis(100));
 /// Upper bound for the memory of a thousand scripted sessions.
@@ -279,15 +280,18 @@ async fn answer(mut stream: TcpStream, gathered: Arc<Barrier>) -> anyhow::Result
     Ok(())
 }
 
-fn text(piece: &str) -> String {
+/// Returns the event that says a piece of text.
+pub fn text(piece: &str) -> String {
     event(&json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": piece } }))
 }
 
-fn event(data: &Value) -> String {
+/// Returns an event as it is sent.
+pub fn event(data: &Value) -> String {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default())
 }
 
-async fn request(stream: &mut TcpStream) -> anyhow::Result<Value> {
+/// Reads the body of one request.
+pub async fn request(stream: &mut TcpStream) -> anyhow::Result<Value> {
     let mut read = Vec::new();
     loop {
         ensure!(stream.read_buf(&mut read).await? > 0, "the request broke off");
