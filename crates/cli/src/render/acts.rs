@@ -15,6 +15,9 @@ use super::{Renderer, call};
 /// The most lines of a diff where no screen has to hold it.
 const DIFF_LINES_MAX: usize = 200;
 
+/// The lines of a single diff that are shown however little room there is: a change of one line with what is around it.
+const DIFF_LINES_MIN: usize = 8;
+
 /// The most columns of a line of a tool's output.
 const OUTPUT_COLUMNS_MAX: usize = 400;
 
@@ -147,19 +150,22 @@ impl Renderer {
         }
     }
 
-    /// Shows what the calls that a question is about would change.
-    pub(super) fn changes_asked_about(&mut self, key: &Key, question: &Question) {
+    /// Shows what the calls that a question is about would change, above the question, which takes so many lines.
+    pub(super) fn changes_asked_about(&mut self, key: &Key, question: &Question, lines_asked: usize) {
         if question.kind != QuestionKind::Destructive {
             return;
         }
         let Some(replied) = self.replied.get(&key.part) else { return };
         let changes = replied.asked.iter().filter_map(|call| self.change(&call.name, &call.args, &call.resolved));
         let changes: Vec<ShownDiff> = changes.collect();
-        // The question itself needs the rest of the screen.
-        let lines_max = self.diff_lines_max(2) / changes.len().max(1);
+        // The question needs its own lines, one above it and one for the prompt.
+        let room = self.size().map_or(DIFF_LINES_MAX, |(lines, _)| lines.saturating_sub(lines_asked + 2));
+        // So does each change: an empty line and its title.
+        let lines_max = (room / changes.len().max(1)).saturating_sub(2);
+        let lines_min = (DIFF_LINES_MIN / changes.len().max(1)).max(4);
         for change in &changes {
             self.line(TextTone::Plain, "");
-            self.diff(change, lines_max.max(4));
+            self.diff(change, lines_max.clamp(lines_min, DIFF_LINES_MAX));
         }
     }
 }

@@ -176,11 +176,16 @@ impl Renderer {
     pub(super) fn write(&mut self, text: &str) {
         self.erase_footer();
         self.out.write_all(text.as_bytes()).ok();
-        self.lines_ended += text.matches('\n').count();
-        let (before, last) = text.rsplit_once('\n').map_or((self.column, text), |(_, last)| (0, last));
-        self.column = before + width_of(last);
-        if let Some(columns) = self.columns().filter(|columns| self.column > *columns) {
-            self.column %= columns;
+        let columns = self.columns().unwrap_or(usize::MAX);
+        for piece in text.split_inclusive('\n') {
+            let end = self.column + width_of(piece.trim_end_matches('\n'));
+            // What is wider than the screen goes on in its next line.
+            self.lines_ended += end.saturating_sub(1) / columns;
+            self.column = if end > columns { end % columns } else { end };
+            if piece.ends_with('\n') {
+                self.lines_ended += 1;
+                self.column = 0;
+            }
         }
     }
 

@@ -44,7 +44,7 @@ pub use self::folder_view::FolderView;
 use self::labelled::LabelledStdout;
 use self::prose::{Prose, ProseForm};
 use self::status::RunStatus;
-use self::wrap::{Styled, TextTone};
+use self::wrap::{Styled, TextTone, wrapped};
 use crate::keyboard::TypedView;
 use crate::totals::{FileTotal, SittingTotals};
 
@@ -76,7 +76,7 @@ pub struct Renderer {
     footer: Option<Footer>,
     /// Column that was written to last.
     column: usize,
-    /// Number of lines that were ended so far.
+    /// Number of lines of the screen that were ended so far.
     lines_ended: usize,
     /// True if text of a reply came since the footer was last looked at.
     has_text_come: bool,
@@ -334,15 +334,24 @@ impl Renderer {
 
     fn question_under(&mut self, heading: &str, key: &Key, question: &Question) {
         self.fresh_line();
-        let lines_before = self.lines_ended;
-        self.changes_asked_about(key, question);
-        self.write("\n");
-        self.line(TextTone::Warning, &format!("? {heading}{}", visible_text(&question.text)));
         let width = question.options.iter().map(|offer| offer.reply.chars().count()).max().unwrap_or(0);
-        for offer in &question.options {
+        let asked = (TextTone::Warning, format!("? {heading}{}", visible_text(&question.text)), 2);
+        let offers = question.options.iter().map(|offer| {
             let reply = format!("{:width$}", offer.reply);
             // What goes on stands below what it says.
-            self.hanging_line(TextTone::Dim, &format!("    {reply}  {}", visible_line(&offer.changes)), width + 2);
+            (TextTone::Dim, format!("    {reply}  {}", visible_line(&offer.changes)), width + 2)
+        });
+        let lines: Vec<(TextTone, String, usize)> = std::iter::once(asked).chain(offers).collect();
+        let columns = self.columns();
+        let rows = |(tone, text, hanging): &(TextTone, String, usize)| {
+            wrapped(*tone, text, columns, *hanging).rows(columns.unwrap_or(usize::MAX))
+        };
+        let lines_asked = lines.iter().map(rows).sum();
+        let lines_before = self.lines_ended;
+        self.changes_asked_about(key, question, lines_asked);
+        self.write("\n");
+        for (tone, text, hanging) in &lines {
+            self.hanging_line(*tone, text, *hanging);
         }
         // The prompt needs a line too.
         let lines = self.lines_ended - lines_before + 1;

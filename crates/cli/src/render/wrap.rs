@@ -37,6 +37,12 @@ impl Styled {
             _ => self.0.push(StyledText { tone, text: text.to_owned() }),
         }
     }
+
+    /// Returns the number of lines that it takes on a screen with so many columns.
+    pub(super) fn rows(&self, columns: usize) -> usize {
+        let text: String = self.0.iter().map(|piece| piece.text.as_str()).collect();
+        text.split('\n').map(|line| width_of(line).div_ceil(columns).max(1)).sum()
+    }
 }
 
 /// Returns the number of columns that `text` takes.

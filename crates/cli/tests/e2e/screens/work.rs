@@ -45,6 +45,26 @@ fn a_write_is_asked_about_below_its_diff_and_the_end_says_what_it_was() {
 }
 
 #[test]
+fn a_diff_leaves_the_room_that_its_question_needs() {
+    for size in SIZES {
+        let lines = |word: &str| (1..=30).map(|number| format!("{word}{number}\n")).collect::<String>();
+        let home = playing("", &[turn("I write it anew.", &[write("list.txt", &lines("b"))])]);
+        home.write("work/list.txt", lines("a"));
+        let mut terminal = begun(&home, size);
+        terminal.expect("list.txt  +30 -30");
+        terminal.expect("? ");
+        terminal.expect(PROMPT);
+        snapshot("diff_cut", &home, &terminal);
+        let screen = terminal.screen();
+        for shown in ["    -a7\n", " lines more: adjutant inspect"] {
+            assert!(screen.contains(shown), "`{shown}` is not in\n{screen}");
+        }
+        assert!(size == SIZES[0] || !screen.contains("longer than the screen"), "{screen}");
+        terminal.kill();
+    }
+}
+
+#[test]
 fn a_patch_is_shown_before_the_question_and_after_the_act() {
     for size in SIZES {
         let diff = "--- a/old.txt\n+++ b/old.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n";
@@ -90,20 +110,34 @@ fn a_long_command_is_asked_about_and_shown_whole() {
 }
 
 #[test]
-fn the_first_and_last_lines_of_a_failed_command_are_shown_and_calls_are_told_apart() {
+fn the_first_and_last_lines_of_a_failed_command_are_shown() {
     for size in SIZES {
-        let read = |path: &str| json!({"tool": "read_file", "args": {"path": path}});
-        let calls = [read("one.txt"), read("missing.txt"), shell("seq 1 40; echo no such target >&2; exit 3")];
-        let home = playing("authorized_costs:\n  - shell_exec", &[turn("I look at three things.", &calls)]);
-        home.write("work/one.txt", "one\n");
+        let calls = [shell("seq 1 40; echo no such target >&2; exit 3"), shell("echo next")];
+        let home = playing("authorized_costs:\n  - shell_exec", &[turn("I look at two things.", &calls)]);
         let mut terminal = begun(&home, size);
-        for shown in ["read_file one.txt: ok", "read_file missing.txt: ", "no such target", "Phase 4"] {
+        for shown in ["no such target\r\n", "shell_exec echo next: ok", "\n"] {
             terminal.expect(shown);
         }
         snapshot("failed", &home, &terminal);
         let screen = terminal.screen();
         assert!(screen.contains("lines more") && screen.contains("    | 40\n"), "{screen}");
         assert_eq!(terminal.finish().0, 0);
+    }
+}
+
+#[test]
+fn results_of_calls_side_by_side_are_told_apart() {
+    for size in SIZES {
+        let read = |path: &str| json!({"tool": "read_file", "args": {"path": path}});
+        let home = playing("", &[turn("I read two files.", &[read("one.txt"), read("missing.txt")])]);
+        home.write("work/one.txt", "one\n");
+        let mut terminal = begun(&home, size);
+        terminal.expect("look at it: ");
+        // Whichever came first.
+        let screen = terminal.finish().1;
+        for shown in ["\u{2713} read_file one.txt: ok", "\u{2717} read_file missing.txt: ENOENT"] {
+            assert!(screen.contains(shown), "`{shown}` is not in\n{screen}");
+        }
     }
 }
 
