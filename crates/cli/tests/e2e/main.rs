@@ -5,6 +5,7 @@
 
 mod adapters;
 mod anthropic;
+mod at_a_terminal;
 mod attacks;
 mod calls;
 mod changes;
