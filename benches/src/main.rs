@@ -28,6 +28,10 @@ use anyhow::{Context, bail, ensure};
 use clap::Parser;
 use figure::Figure;
 
+/// The program's own allocator: what is measured in this process is to cost what it costs there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measure the program and print each figure beside its budget and a baseline
 #[derive(Parser)]
 struct BenchArgs {

@@ -174,11 +174,16 @@ fn closing(ended: &Ended, place: &SittingPlace, totals: &SittingTotals) -> Vec<S
     }];
     lines.extend(totals.lines());
     if *is_kept {
+        // Another run of the brief may have begun meanwhile.
+        let called = runs::called(home, run_id);
         if *is_copy {
             lines.push(format!("copy: {}", workdir.display()));
+            if matches!(ended, Ended::Finished(_)) && (totals.has_commands || !totals.files.is_empty()) {
+                lines.push(format!("see its change: adjutant diff {called}"));
+                lines.push(format!("bring it home: adjutant apply {called}"));
+            }
         }
-        // Another run of the brief may have begun meanwhile.
-        lines.push(way_on(ended, &runs::called(home, run_id)));
+        lines.push(way_on(ended, &called));
         lines.push(format!("journal: {}", journal.display()));
     }
     lines

@@ -20,7 +20,7 @@ pub struct SittingTotals {
     pub worked_ms: u64,
     /// Number of turns.
     pub turns: u64,
-    /// Tokens that went in and came out.
+    /// Tokens that went in and came out, those of a cache included.
     pub tokens: u64,
     /// Those that came from a provider's cache.
     pub cached_tokens: u64,
@@ -63,14 +63,14 @@ pub enum FileFate {
 }
 
 impl SittingTotals {
-    /// The totals of a run; `files` are compared with how they were.
+    /// The totals of a run by what it spent and did; `files` are compared with how they were.
     pub fn of(spending: &Spending, effects: &RunEffects, files: Vec<FileTotal>) -> Self {
         let nano_dollars = spending.spent(Metric::Money);
         Self {
             worked_ms: spending.spent(Metric::WallClock),
             turns: spending.spent(Metric::Turns),
-            tokens: spending.spent(Metric::Tokens),
-            cached_tokens: effects.cached_tokens,
+            tokens: spending.spent(Metric::Tokens).saturating_add(spending.cache_reads()),
+            cached_tokens: spending.cache_reads(),
             // Tokens without a price are counted as free.
             nano_dollars: (nano_dollars > 0).then_some(nano_dollars),
             is_estimate: spending.is_estimate(Metric::Money),

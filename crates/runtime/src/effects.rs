@@ -1,11 +1,11 @@
-//! What a run did besides saying things, as its end tells: files changed, commands run, tokens from a cache.
+//! What a run did besides saying things, as its end tells: files changed, commands run.
 //!
 //! In: the events of the run that count. Out: [`RunEffects`]. Nothing is decided by it, so it is no part of what core
 //! folds; it is folded as events pass, so that nobody reads a long journal once more to say a few lines.
 
 use std::collections::BTreeMap;
 
-use adjutant_core::trace::{Body, CallEvent, Event, TurnEvent};
+use adjutant_core::trace::{Body, CallEvent, Event};
 use adjutant_core::words::category::SHELL_EXEC;
 use adjutant_core::words::tool::FileChange;
 use adjutant_core::words::{Part, Slot};
@@ -13,8 +13,6 @@ use adjutant_core::words::{Part, Slot};
 /// The effects of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunEffects {
-    /// Tokens that providers took from a cache.
-    pub cached_tokens: u64,
     /// True if commands began: they may have changed anything.
     pub has_commands: bool,
     /// The hash of each file that a call changed, before the first such call; `None` if there was no such file.
@@ -27,9 +25,6 @@ impl RunEffects {
     /// Takes note of an event that counts.
     pub(crate) fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::Turn(TurnEvent::AgentReply { usage: Some(usage), .. }) => {
-                self.cached_tokens = self.cached_tokens.saturating_add(usage.cache_read_tokens.unwrap_or(0));
-            }
             Body::Call(CallEvent::ToolCall { slot, name, changes, .. }) => {
                 self.has_commands |= name == SHELL_EXEC;
                 if !changes.is_empty() {
@@ -64,7 +59,7 @@ impl RunEffects {
 
 #[cfg(test)]
 mod tests {
-    use adjutant_core::words::{Stop, Usage, What};
+    use adjutant_core::words::What;
     use jiff::Timestamp;
 
     use super::*;
@@ -129,21 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn a_command_counts_once_it_began_and_cached_tokens_of_every_reply() {
-        let reply = |cached: Option<u64>| {
-            Body::Turn(TurnEvent::AgentReply {
-                slot: Slot::first(What::Turn, 1),
-                text: String::new(),
-                thinking: String::new(),
-                provider_data: None,
-                calls: Vec::new(),
-                usage: cached.map(|cached| Usage { cache_read_tokens: Some(cached), ..Usage::default() }),
-                stop: Stop::EndTurn,
-                duration_ms: 0,
-            })
-        };
-        let effects = after(vec![reply(Some(40)), reply(None), reply(Some(2)), call(1, SHELL_EXEC, &[])]);
-        assert_eq!(effects.cached_tokens, 42);
-        assert!(effects.has_commands);
+    fn a_command_counts_once_it_began() {
+        assert!(!after(vec![call(1, "read_file", &[])]).has_commands);
+        assert!(after(vec![call(1, SHELL_EXEC, &[])]).has_commands);
     }
 }

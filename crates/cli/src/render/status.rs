@@ -95,7 +95,8 @@ impl RunStatus {
             step => format!("{}, step {step}", phase.as_str()),
         });
         let in_all = format!("{} in all", duration(since_ms(&self.began)));
-        let (tokens, nano_dollars) = (self.spending.spent(Metric::Tokens), self.spending.spent(Metric::Money));
+        let tokens = self.spending.spent(Metric::Tokens).saturating_add(self.spending.cache_reads());
+        let nano_dollars = self.spending.spent(Metric::Money);
         let tokens = (tokens > 0).then(|| format!("{} tokens", grouped(tokens)));
         let cost = (nano_dollars > 0).then(|| {
             let about = if self.spending.is_estimate(Metric::Money) { "~" } else { "" };

@@ -18,6 +18,8 @@ pub struct Spending {
     /// True if any of them is from a provider's list.
     is_estimate: bool,
     tokens: u64,
+    /// Input that was read from a cache, which is no part of the tokens.
+    cache_reads: u64,
     nano_dollars: u64,
     turns: u64,
     calls: u64,
@@ -119,6 +121,12 @@ impl Spending {
         self.waits.apply(event);
         self.work(event);
         self.last = Some(event.at);
+    }
+
+    /// Returns the tokens of input that providers read from a cache. No limit counts them.
+    #[must_use]
+    pub fn cache_reads(&self) -> u64 {
+        self.cache_reads
     }
 
     /// Takes note that the warning about a metric is on record.
@@ -287,6 +295,7 @@ impl Spending {
         let fresh = usage.input_tokens.unwrap_or_else(|| held.input.saturating_sub(read.saturating_add(written)));
         let output = usage.output_tokens.unwrap_or(said);
         self.cached.insert((key.part.clone(), held.agent), read.saturating_add(written));
+        self.cache_reads = self.cache_reads.saturating_add(read);
         let nano_dollars = self.prices(held.agent).map_or(0, |prices| {
             total(&[
                 (fresh, prices.input),

@@ -62,7 +62,7 @@ fn the_end_says_what_a_run_took_and_where_its_copy_is_and_the_rest_can_be_looked
         }
         // The lines below depend on how long the name of the test's folder is.
         snapshot("end_of_a_copy", &home, &terminal);
-        for shown in ["copy:", "/workdirs/2026-02-03-E2E", "look at it: "] {
+        for shown in ["copy:", "/workdirs/2026-02-03-E2E", "home: adjutant apply 2026-02-03-E2E", "look at it: "] {
             terminal.expect(shown);
         }
         assert_eq!(terminal.finish().0, 0);
