@@ -377,8 +377,11 @@ pub(super) enum HaltReason {
     Cancelled,
     /// It replied with nothing, twice in a row.
     Silent,
-    /// It said the same three times.
-    Same,
+    /// It said the same in turn after turn.
+    Same {
+        /// Number of times, one after the other.
+        times: u32,
+    },
 }
 
 /// Asks if the session shall go on with the next step.
@@ -388,7 +391,9 @@ pub(super) fn step(done: u32, limit: u32, stop: Option<HaltReason>) -> Question 
         Some(HaltReason::Silent) => {
             "The agent replied with nothing, also when it was asked to go on. What now?".to_owned()
         }
-        Some(HaltReason::Same) => "The agent says the same for the third time and calls no tool. What now?".to_owned(),
+        Some(HaltReason::Same { times }) => {
+            format!("The agent has said the same {times} times in a row and called no tool. What now?")
+        }
         None => format!("Step {done} of at most {limit} is done. Go on?"),
     };
     let options = vec![
