@@ -38,6 +38,12 @@ pub fn units(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
+/// Returns a number with what it counts: `1 file`, `2 files`.
+#[must_use]
+pub fn count_of(number: u64, one: &str, several: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { several })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use adjutant_core::trace::otlp::{Content, Projection, Traces, to_json};
 use adjutant_core::trace::verify::JournalVerdict;
 use adjutant_core::words::id::RunId;
+use adjutant_core::words::text::count_of;
 use adjutant_core::words::visible::visible_json;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::pack::{self, Packed, Packing};
@@ -32,7 +33,7 @@ use crate::settings::Place;
 /// prompts, replies, arguments or results unless you ask for them; lines and packs do unless you say `--redact`.
 #[derive(Debug, clap::Args)]
 pub(super) struct ExportArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// What is written
@@ -222,7 +223,7 @@ fn packed(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<()> 
             anyhow::Error::new(error).context(format!("can't write `{}`", path.display()))
         })?
     };
-    tell!("{files} files in `{}`", path.display());
+    tell!("{} in `{}`", count_of(files, "file", "files"), path.display());
     tell!("SHA-256 of its manifest: {manifest_sha256}");
     tell!("keep this hash where nobody can change it: only with it a pack is known for the one that was made");
     Ok(())

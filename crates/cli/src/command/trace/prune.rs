@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use adjutant_core::trace::prune::{Goes, Limit, Prunable, select};
+use adjutant_core::words::text::count_of;
 use adjutant_core::words::visible::visible_line;
 use adjutant_host::rescue::Rescues;
 use adjutant_host::{standstill, working_tree};
@@ -249,9 +250,11 @@ fn text(survey: &Survey, fates: &[Fate<'_>]) -> String {
     let mut text = String::new();
     for Fate { ended, goes, rescues: (rescues, references), .. } in fates {
         let at = adjutant_core::words::moment::timestamp(ended.updated_at);
-        write!(text, "goes: {}  {at}  {} bytes", visible_line(ended.whose.name()), goes.bytes).unwrap_or_default();
+        let bytes = count_of(goes.bytes, "byte", "bytes");
+        write!(text, "goes: {}  {at}  {bytes}", visible_line(ended.whose.name())).unwrap_or_default();
         if *rescues > 0 {
-            write!(text, ", {rescues} calls can't be undone any more").unwrap_or_default();
+            let calls = count_of(*rescues as u64, "call", "calls");
+            write!(text, ", {calls} can't be undone any more").unwrap_or_default();
         }
         if ended.undo_stays {
             text.push_str(", what is kept for undo stays: a run elsewhere has its name");
