@@ -1,12 +1,16 @@
 //! Acts as they are shown: what a call changes, before it is asked about and after it was done, and what a failed one put
 //! out.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
+use adjutant_core::inbox::open::announced;
+use adjutant_core::session::act_text;
 use adjutant_core::trace::{Body, Event, GateEvent, TurnEvent};
+use adjutant_core::view::list::RunState;
+use adjutant_core::words::text::count_of;
 use adjutant_core::words::tool::{ResolvedPath, ToolCall};
 use adjutant_core::words::visible::{visible_line, visible_text};
-use adjutant_core::words::{GateAnswer, Key, Question, QuestionKind};
+use adjutant_core::words::{GateAnswer, Key, Part, Question, QuestionKind};
 
 use super::diff::{self, ShownDiff};
 use super::wrap::{TextTone, head_of};
@@ -28,17 +32,13 @@ pub(super) struct RepliedCalls {
     pub(super) unjudged: Vec<ToolCall>,
     /// Those that the operator is asked about.
     pub(super) asked: Vec<ToolCall>,
-    /// The name by which each is told from others, by the agent's own name for it.
-    pub(super) subjects: BTreeMap<String, String>,
+    /// All of them.
+    pub(super) all: Vec<ToolCall>,
+    /// The categories that a yes would be for.
+    pub(super) categories: BTreeSet<String>,
 }
 
 impl RepliedCalls {
-    pub(super) fn new(unjudged: Vec<ToolCall>, asked: Vec<ToolCall>) -> Self {
-        let named = |call: &ToolCall| (call.call_id.clone(), call::subject(&call.name, &call.args));
-        let subjects = unjudged.iter().chain(&asked).map(named).collect();
-        Self { unjudged, asked, subjects }
-    }
-
     /// Takes note that a call of `tool` was judged. Calls are judged in order.
     pub(super) fn judge(&mut self, tool: &str, answer: GateAnswer) {
         let Some(at) = self.unjudged.iter().position(|call| call.name == tool) else { return };
@@ -46,6 +46,18 @@ impl RepliedCalls {
         if answer == GateAnswer::Ask {
             self.asked.push(call);
         }
+    }
+
+    /// Returns the next call of `tool` that is to be judged, by the name by which it is told from others.
+    fn next_judged(&self, tool: &str) -> Option<String> {
+        let call = self.unjudged.iter().find(|call| call.name == tool)?;
+        Some(call::subject(&call.name, &call.args))
+    }
+
+    /// Returns the call that the agent gave this name, by the name by which it is told from others.
+    fn named(&self, call_id: &str, tool: &str) -> Option<String> {
+        let call = self.all.iter().find(|call| call.call_id == call_id && call.name == tool)?;
+        Some(call::subject(&call.name, &call.args))
     }
 }
 
@@ -74,15 +86,44 @@ impl Renderer {
     pub(super) fn note_calls(&mut self, event: &Event) {
         match &event.body {
             Body::Turn(TurnEvent::AgentReply { calls, .. }) => {
-                self.replied.insert(event.part.clone(), RepliedCalls::new(calls.clone(), Vec::new()));
+                let replied = RepliedCalls { unjudged: calls.clone(), all: calls.clone(), ..RepliedCalls::default() };
+                self.replied.insert(event.part.clone(), replied);
+                self.recalled.remove(&event.part);
             }
-            Body::Gate(GateEvent::AuthCheckFired { tool, answer: Some(answer), .. }) => {
+            Body::Turn(TurnEvent::DetectorFired { detector, payload, .. }) if detector == "destructive" => {
+                if let Some(replied) = self.replied.get_mut(&event.part) {
+                    replied.categories.extend(announced(payload));
+                }
+            }
+            Body::Gate(GateEvent::AuthCheckFired { tool, answer: Some(answer), missing, .. }) => {
                 if let Some(replied) = self.replied.get_mut(&event.part) {
                     replied.judge(tool, *answer);
+                    if *answer == GateAnswer::Ask {
+                        replied.categories.extend(missing.iter().cloned());
+                    }
                 }
             }
             _ => {}
         }
+    }
+
+    /// Returns the call that the gate judges now, by its tool and what it is about.
+    pub(super) fn judged_subject(&self, part: &Part, tool: &str) -> String {
+        let named = self.replied.get(part).and_then(|replied| replied.next_judged(tool));
+        named.unwrap_or_else(|| visible_line(tool).into_owned())
+    }
+
+    /// Returns a call that was answered without being made, by its tool and what it is about.
+    pub(super) fn rejected_subject(&self, part: &Part, call_id: &str, tool: &str) -> String {
+        let named = self.replied.get(part).and_then(|replied| replied.named(call_id, tool));
+        named.unwrap_or_else(|| visible_line(tool).into_owned())
+    }
+
+    /// Says what waits for the operator in phase 3, as the list does.
+    pub(super) fn approval_needed(&self, part: &Part) -> String {
+        let none = BTreeSet::new();
+        let categories = self.replied.get(part).map_or(&none, |replied| &replied.categories);
+        RunState::Waits(QuestionKind::Destructive).in_words(categories)
     }
 
     /// Returns the change that a call would make to files as they are now; `None` for a call that writes none, and where
@@ -128,7 +169,10 @@ impl Renderer {
     pub(super) fn left_out(&mut self, lines: usize) {
         if lines > 0 {
             let how = self.attended.as_ref().map(|(run, _)| format!(": adjutant inspect {run} --transcript"));
-            self.line(TextTone::Dim, &format!("    \u{2026} {lines} lines more{}", how.unwrap_or_default()));
+            self.line(
+                TextTone::Dim,
+                &format!("    \u{2026} {} more{}", count_of(lines as u64, "line", "lines"), how.unwrap_or_default()),
+            );
         }
     }
 
@@ -150,20 +194,31 @@ impl Renderer {
         }
     }
 
-    /// Shows what the calls that a question is about would change, above the question, which takes so many lines.
-    pub(super) fn changes_asked_about(&mut self, key: &Key, question: &Question, lines_asked: usize) {
-        if question.kind != QuestionKind::Destructive {
-            return;
+    /// Returns the text of a question without what is shown as a change, and the changes of the calls that it is about.
+    pub(super) fn asked_about(&self, key: &Key, question: &Question) -> (String, Vec<ShownDiff>) {
+        let asked = match self.replied.get(&key.part) {
+            Some(replied) if question.kind == QuestionKind::Destructive => replied.asked.as_slice(),
+            Some(_) | None => &[],
+        };
+        let mut text = question.text.clone();
+        let mut changes = Vec::new();
+        for call in asked {
+            if let Some(change) = self.change(&call.name, &call.args, &call.resolved) {
+                text = act_text::without_content(&text, call);
+                changes.push(change);
+            }
         }
-        let Some(replied) = self.replied.get(&key.part) else { return };
-        let changes = replied.asked.iter().filter_map(|call| self.change(&call.name, &call.args, &call.resolved));
-        let changes: Vec<ShownDiff> = changes.collect();
+        (text, changes)
+    }
+
+    /// Shows what the calls that a question is about would change, above the question, which takes so many lines.
+    pub(super) fn changes_asked_about(&mut self, changes: &[ShownDiff], lines_asked: usize) {
         // The question needs its own lines, one above it and one for the prompt.
         let room = self.size().map_or(DIFF_LINES_MAX, |(lines, _)| lines.saturating_sub(lines_asked + 2));
         // So does each change: an empty line and its title.
         let lines_max = (room / changes.len().max(1)).saturating_sub(2);
         let lines_min = (DIFF_LINES_MIN / changes.len().max(1)).max(4);
-        for change in &changes {
+        for change in changes {
             self.line(TextTone::Plain, "");
             self.diff(change, lines_max.clamp(lines_min, DIFF_LINES_MAX));
         }

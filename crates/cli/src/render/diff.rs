@@ -3,6 +3,7 @@
 //! In: a file as it is in the folder and as it is to be, or a patch as the agent wrote it. Out: a [`ShownDiff`].
 //! Reads no file and knows nothing of a terminal.
 
+use adjutant_core::session::act_text::patched_file;
 use adjutant_core::words::line_diff;
 use adjutant_core::words::visible::visible_text;
 
@@ -103,7 +104,7 @@ pub(super) fn patched(patch: &str) -> ShownDiff {
         let is_head = line.starts_with("--- ") && rest.peek().is_some_and(|next| next.starts_with("+++ "));
         if is_head {
             let new = rest.next().unwrap_or_default();
-            paths.push(path_of(line, new));
+            paths.push(patched_file(line, new));
             lines.extend([('@', fit(line)), ('@', fit(new))]);
             continue;
         }
@@ -114,18 +115,6 @@ pub(super) fn patched(patch: &str) -> ShownDiff {
         }
     }
     ShownDiff::of(visible_text(&paths.join(", ")).into_owned(), lines)
-}
-
-/// Returns the path that the heads of a file's part of a patch name.
-fn path_of<'p>(old: &'p str, new: &'p str) -> &'p str {
-    let path = |head: &'p str, side: &str| {
-        let path = head[4..].split('\t').next().unwrap_or_default().trim();
-        path.strip_prefix(side).unwrap_or(path)
-    };
-    match path(new, "b/") {
-        "/dev/null" => path(old, "a/"),
-        new => new,
-    }
 }
 
 /// Returns the numbers of lines that come and go between two texts; `None` if they are too long to compare.

@@ -11,9 +11,11 @@ use adjutant_core::trace::{
     AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Event, GateEvent, HandoffEvent, HostEvent, LearnedEvent,
     PartEvent, TurnEvent,
 };
-use adjutant_core::words::text::short_name;
+use adjutant_core::words::text::{count_of, short_name};
 use adjutant_core::words::visible::visible_line;
-use adjutant_core::words::{Applied, GateAnswer, Key, LimitMetric, MessageKind, PhaseName, Rejection, Stop, What};
+use adjutant_core::words::{
+    Applied, GateAnswer, Key, LimitMetric, MessageKind, Part, PhaseName, Rejection, Stop, What,
+};
 use adjutant_host::sandbox::Wall;
 use serde::Serialize;
 
@@ -31,11 +33,17 @@ impl Renderer {
         if !matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })) {
             self.fresh_line();
         }
+        // Which call is judged is known before it counts as judged.
+        let judged = match &event.body {
+            Body::Gate(GateEvent::AuthCheckFired { tool, .. }) => self.judged_subject(&event.part, tool),
+            _ => String::new(),
+        };
         self.note_calls(event);
+        self.note_report(event);
         match &event.body {
             // A piece of a run ends with what it hands off.
             Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Done, .. }) if event.part.as_str().contains('/') => {}
-            Body::Part(PartEvent::PhaseEnter { phase, reason }) => self.phase(*phase, reason.as_deref()),
+            Body::Part(PartEvent::PhaseEnter { phase, reason }) => self.phase(&event.part, *phase, reason.as_deref()),
             Body::Turn(TurnEvent::AgentRequest { .. }) => self.streamed = false,
             Body::Turn(TurnEvent::AgentReply { text, stop, .. }) => {
                 if !self.streamed && !text.is_empty() {
@@ -71,11 +79,7 @@ impl Renderer {
             }
             Body::Part(PartEvent::PhaseDrift { declared, phase, .. }) => self.line(
                 TextTone::Warning,
-                &format!(
-                    "! the agent announces phase {} while the session is in {}",
-                    declared.as_str(),
-                    phase.as_str()
-                ),
+                &format!("! the agent announces phase {} while the session is in {}", declared.said(), phase.said()),
             ),
             Body::Host(HostEvent::Warning { text }) => {
                 self.line(TextTone::Warning, &format!("! {}", visible_line(text)))
@@ -100,7 +104,11 @@ impl Renderer {
                 let count = records.len();
                 self.line(
                     TextTone::Dim,
-                    &format!("memory of {}: {count} entries are shown to the agent{more}", visible_line(project)),
+                    &format!(
+                        "memory of {}: {} shown to the agent{more}",
+                        visible_line(project),
+                        count_of(count as u64, "entry is", "entries are")
+                    ),
                 );
                 for found in contradictions {
                     let (newer, older) = (&found.newer, &found.older);
@@ -110,9 +118,9 @@ impl Renderer {
             Body::Host(HostEvent::Error { error, .. }) => {
                 self.line(TextTone::Bad, &format!("! {}", visible_line(error)))
             }
-            Body::Gate(GateEvent::AuthCheckFired { decision, tool, reason, answer, .. }) if decision != "allow" => {
+            Body::Gate(GateEvent::AuthCheckFired { decision, reason, answer, .. }) if decision != "allow" => {
                 let answer = answer.map_or("deny", GateAnswer::as_str);
-                self.line(TextTone::Warning, &format!("  {answer} {}: {}", visible_line(tool), visible_line(reason)));
+                self.line(TextTone::Warning, &format!("  {answer} {judged}: {}", visible_line(reason)));
             }
             Body::Gate(GateEvent::HookResult { fault: Some(fault), reason, .. }) => {
                 let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -128,7 +136,8 @@ impl Renderer {
             Body::Call(CallEvent::RescueMade { left_out, files, .. }) if *left_out > 0 => self.line(
                 TextTone::Warning,
                 &format!(
-                    "! kept before the call: {files} files; {left_out} could not be kept, `undo --list` names them"
+                    "! kept before the call: {}; {left_out} could not be kept, `undo --list` names what",
+                    count_of(*files, "file", "files")
                 ),
             ),
             Body::Call(CallEvent::ToolCall { slot, name, args, .. }) => {
@@ -146,7 +155,10 @@ impl Renderer {
                 if *success {
                     self.line(
                         TextTone::Good,
-                        &format!("  \u{2713} {subject}: ok, {duration_ms} ms, {bytes} bytes{how}"),
+                        &format!(
+                            "  \u{2713} {subject}: ok, {duration_ms} ms, {}{how}",
+                            count_of(*bytes, "byte", "bytes")
+                        ),
                     );
                     if let Some(change) = change {
                         self.diff(&change, self.diff_lines_max(2));
@@ -177,10 +189,8 @@ impl Renderer {
             // The answer was shown when it was given.
             Body::Call(CallEvent::ToolRejected { rejection: Rejection::Answered, .. }) => {}
             Body::Call(CallEvent::ToolRejected { call_id, name, rejection, .. }) => {
-                let replied = self.replied.get(&event.part);
-                let subject = replied.and_then(|replied| replied.subjects.get(call_id));
-                let subject = subject.cloned().unwrap_or_else(|| visible_line(name).into_owned());
-                self.line(TextTone::Warning, &format!("  \u{2717} {subject}: not called, {}", word(rejection)));
+                let subject = self.rejected_subject(&event.part, call_id, name);
+                self.line(TextTone::Warning, &format!("  \u{2717} {subject} was not called: {}", word(rejection)));
             }
             Body::Call(CallEvent::Interrupted { slot, effect }) => {
                 self.line(TextTone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));
@@ -236,6 +246,26 @@ impl Renderer {
         self.tick();
     }
 
+    /// Says that no report was made where phase 4 ends after nothing but empty turns.
+    fn note_report(&mut self, event: &Event) {
+        let is_exit = matches!(event.body, Body::Part(PartEvent::PhaseExit { phase: PhaseName::Completion, .. }));
+        if is_exit && self.unreported.remove(&event.part) == Some(true) {
+            let said = "! no report was made: the agent's turns in phase 4 were empty. A script needs a turn for it.";
+            self.line(TextTone::Warning, said);
+        }
+        match &event.body {
+            Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Completion, .. }) => {
+                self.unreported.insert(event.part.clone(), false);
+            }
+            Body::Turn(TurnEvent::AgentReply { text, .. }) => {
+                if let Some(is_silent) = self.unreported.get_mut(&event.part) {
+                    *is_silent = text.trim().is_empty();
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Shows the state of the sandbox: one line if it is whole, otherwise one for each thing that is missing.
     pub(super) fn sandbox(&mut self, missing: &[String], layers: &[String], absent: &BTreeMap<String, String>) {
         if missing.is_empty() && absent.is_empty() {
@@ -270,7 +300,13 @@ impl Renderer {
         }
     }
 
-    pub(super) fn phase(&mut self, phase: PhaseName, reason: Option<&str>) {
+    pub(super) fn phase(&mut self, part: &Part, phase: PhaseName, reason: Option<&str>) {
+        let said = match phase {
+            PhaseName::Destructive => self.approval_needed(part),
+            PhaseName::Intake | PhaseName::Execute | PhaseName::Blocker | PhaseName::Completion | PhaseName::Done => {
+                phase.said().to_owned()
+            }
+        };
         let number = phase.number().map(|number| format!("Phase {number}: ")).unwrap_or_default();
         let reason = match phase {
             PhaseName::Blocker => reason.and_then(|reason| reason.lines().next()).map(|reason| format!(" ({reason})")),
@@ -280,7 +316,7 @@ impl Renderer {
         self.write("\n");
         self.line(
             TextTone::Heading,
-            &format!("\u{2500}\u{2500} {number}{}{} \u{2500}\u{2500}", phase.as_str(), visible_line(&reason)),
+            &format!("\u{2500}\u{2500} {number}{}{} \u{2500}\u{2500}", visible_line(&said), visible_line(&reason)),
         );
     }
 }

@@ -67,6 +67,10 @@ pub struct Renderer {
     reply: Option<(Part, Prose)>,
     /// True if the turn's text was shown as it arrived.
     streamed: bool,
+    /// Replies of an earlier sitting that are still to be shown, each before the question of its part.
+    recalled: BTreeMap<Part, String>,
+    /// The parts in phase 4, each with whether its latest turn there was empty.
+    unreported: BTreeMap<Part, bool>,
     /// The calls of each part's latest reply.
     replied: BTreeMap<Part, RepliedCalls>,
     /// The calls in flight.
@@ -115,6 +119,8 @@ impl Renderer {
             mid_line: false,
             reply: None,
             streamed: false,
+            recalled: BTreeMap::new(),
+            unreported: BTreeMap::new(),
             replied: BTreeMap::new(),
             calls: BTreeMap::new(),
             changed: ChangedFiles::default(),
@@ -303,15 +309,14 @@ impl Renderer {
         self.flush();
     }
 
-    /// Shows what is asked about: the agent's last reply, and what the calls would change that wait for an answer.
+    /// Takes note of what is asked about: the agent's last reply, which is shown before the question of its part, and the
+    /// calls that wait for an answer.
     pub fn recall(&mut self, part: &Part, reply: &LastReply<'_>) {
-        self.replied.insert(part.clone(), RepliedCalls::new(Vec::new(), reply.open_calls.clone()));
-        if self.look == RenderStyle::Json || reply.text.trim().is_empty() {
-            return;
+        let (asked, all) = (reply.open_calls.clone(), reply.open_calls.clone());
+        self.replied.insert(part.clone(), RepliedCalls { asked, all, ..RepliedCalls::default() });
+        if self.look != RenderStyle::Json && !reply.text.trim().is_empty() {
+            self.recalled.insert(part.clone(), reply.text.to_owned());
         }
-        self.line(TextTone::Dim, "\nthe agent said:");
-        self.say(part, Prose::say, reply.text);
-        self.fresh_line();
     }
 
     /// Shows a question that is put now, or that was put before and still waits.
@@ -334,8 +339,14 @@ impl Renderer {
 
     fn question_under(&mut self, heading: &str, key: &Key, question: &Question) {
         self.fresh_line();
+        if let Some(said) = self.recalled.remove(&key.part) {
+            self.line(TextTone::Dim, "\nthe agent said:");
+            self.say(&key.part, Prose::say, &said);
+            self.fresh_line();
+        }
+        let (text, changes) = self.asked_about(key, question);
         let width = question.options.iter().map(|offer| offer.reply.chars().count()).max().unwrap_or(0);
-        let asked = (TextTone::Warning, format!("? {heading}{}", visible_text(&question.text)), 2);
+        let asked = (TextTone::Warning, format!("? {heading}{}", visible_text(&text)), 2);
         let offers = question.options.iter().map(|offer| {
             let reply = format!("{:width$}", offer.reply);
             // What goes on stands below what it says.
@@ -348,7 +359,7 @@ impl Renderer {
         };
         let lines_asked = lines.iter().map(rows).sum();
         let lines_before = self.lines_ended;
-        self.changes_asked_about(key, question, lines_asked);
+        self.changes_asked_about(&changes, lines_asked);
         self.write("\n");
         for (tone, text, hanging) in &lines {
             self.hanging_line(*tone, text, *hanging);

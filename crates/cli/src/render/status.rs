@@ -91,8 +91,8 @@ impl RunStatus {
             format!("{}{cut}{others} {}", visible_line(short.trim_end()), duration(since_ms(since)))
         };
         let phase = self.phase.map(|phase| match self.step {
-            0 => phase.as_str().to_owned(),
-            step => format!("{}, step {step}", phase.as_str()),
+            0 => phase.said().to_owned(),
+            step => format!("{}, step {step}", phase.said()),
         });
         let in_all = format!("{} in all", duration(since_ms(&self.began)));
         let tokens = self.spending.spent(Metric::Tokens).saturating_add(self.spending.cache_reads());

@@ -8,6 +8,7 @@ use adjutant_core::trace::{Body, CallEvent, Entry, PartEvent, TurnEvent};
 use adjutant_core::words::tool::ToolCall;
 use adjutant_core::words::{Choice, Key, Part, PhaseName, Question, QuestionKind, Rejection, Slot, Stop, What};
 use adjutant_ports::{Delta, Progress};
+use adjutant_runtime::LastReply;
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -146,8 +147,8 @@ fn calls_that_were_not_made_are_told_apart() {
         let rejection = Rejection::Denied;
         screen.show(Body::Call(CallEvent::ToolRejected { call, call_id, name, rejection, content: String::new() }));
     }
-    let expected = "  \u{2717} shell_exec rm 1: not called, denied\n  \u{2717} shell_exec rm 2: not called, denied\n  \u{2717} \
-                    shell_exec: not called, denied";
+    let expected = "  \u{2717} shell_exec rm 1 was not called: denied\n  \u{2717} shell_exec rm 2 was not called: denied\n  \u{2717} \
+                    shell_exec was not called: denied";
     assert_eq!(screen.seen(), expected);
 }
 
@@ -170,30 +171,72 @@ fn a_question_that_is_longer_than_the_screen_says_so_below() {
     }
 }
 
+/// A place that keeps what is written.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("no panic").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Kept {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().expect("no panic").clone()).expect("text")
+    }
+}
+
+#[test]
+fn each_of_several_questions_stands_below_the_reply_that_it_is_about() {
+    let mut screen = TestScreen::new(RenderStyle::Plain, Surface::Lines);
+    let kept = Kept::default();
+    screen.renderer.out = Box::new(kept.clone());
+    let keys = ["voter/1", "voter/2"].map(|part| Key {
+        part: part.split('/').fold(Part::root(), |part, name| part.child(name)),
+        slot: Slot::first(What::Ask, 1),
+    });
+    let question = Question {
+        kind: QuestionKind::Step,
+        text: "Go on?".to_owned(),
+        options: Vec::new(),
+        default: Choice::Done,
+        deadline_ms: None,
+        acts: 0,
+    };
+    for (key, text) in keys.iter().zip(["The first.", "The second."]) {
+        screen.renderer.recall(&key.part, &LastReply { text, open_calls: Vec::new() });
+    }
+    screen.renderer.question(&keys[0], &question);
+    for (number, key) in (1..).zip(&keys) {
+        screen.renderer.numbered_question(number, key, &question);
+    }
+    let seen: String = kept.text().lines().filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();
+    assert_eq!(
+        seen,
+        "the agent said:\nThe first.\n? Go on?\n? question 1 (voter/1): Go on?\nthe agent said:\nThe second.\n\
+         ? question 2 (voter/2): Go on?\n"
+    );
+}
+
 #[test]
 fn a_terminal_that_only_knows_lines_gets_no_escapes_and_no_status() {
     let mut screen = TestScreen::new(RenderStyle::Plain, Surface::Lines);
-    let raw: Arc<Mutex<Vec<u8>>> = Arc::default();
-    struct Kept(Arc<Mutex<Vec<u8>>>);
-    impl Write for Kept {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("no panic").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    screen.renderer.out = Box::new(Kept(raw.clone()));
+    let kept = Kept::default();
+    screen.renderer.out = Box::new(kept.clone());
     screen.show(Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None }));
     screen.show(request());
     screen.say("**Words** that are wider than the line ");
     screen.renderer.tick();
     screen.renderer.tick();
     screen.show(reply(""));
-    let written = String::from_utf8(raw.lock().expect("no panic").clone()).expect("text");
     assert_eq!(
-        written,
+        kept.text(),
         "\n\u{2500}\u{2500} Phase 1: execute \u{2500}\u{2500}\n**Words** that are wider than the line\n"
     );
 }

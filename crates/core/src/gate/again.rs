@@ -102,6 +102,19 @@ impl ActBound {
     }
 }
 
+impl ActBound {
+    /// Says what of such an act may be another one next time, for a person who is about to allow it again.
+    #[must_use]
+    pub const fn may_differ(&self) -> &'static str {
+        match (&self.command, &self.program, &self.host) {
+            (Some(_), ..) => "what it runs may have changed by then, such as a script",
+            (None, Some(_), _) => "its options and what it writes may differ",
+            (None, None, Some(_)) => "it may be another request to that host",
+            (None, None, None) => "the content may differ",
+        }
+    }
+}
+
 /// The command line of a call that runs in the usual shell and folder.
 fn command(args: &Value) -> Option<&str> {
     let is_elsewhere = ["cwd", "shell"].iter().any(|name| args.get(name).is_some_and(|value| !value.is_null()));

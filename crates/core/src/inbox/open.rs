@@ -140,8 +140,9 @@ impl OpenQuestions {
     }
 }
 
-/// Returns the categories that a turn announced without being authorized.
-fn announced(payload: &Value) -> Vec<String> {
+/// Returns the categories that a turn announced without being authorized, by the payload of its detector.
+#[must_use]
+pub fn announced(payload: &Value) -> Vec<String> {
     let acts = match payload.get("actions").and_then(Value::as_array) {
         Some(acts) => acts.iter().collect(),
         None => vec![payload],

@@ -7,6 +7,7 @@
 //!
 //! Begin with [`Session`].
 
+pub mod act_text;
 mod again;
 pub mod amendment;
 mod context;

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::act_text;
 use super::custody::Seen;
 use super::held::{Held, HeldCall};
 use super::past::Past;
@@ -14,8 +15,7 @@ use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
 use crate::handoff;
 use crate::run::ToTell;
-use crate::words::category::SHELL_EXEC;
-use crate::words::visible::{visible_line, visible_text};
+use crate::words::visible::visible_line;
 use crate::words::{
     Category, Choice, HandoffKind, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection,
 };
@@ -414,9 +414,9 @@ pub(super) fn held(held: &Held<'_>, calls: &[HeldCall<'_>], turn: &str, scope_lo
     let mut text = String::new();
     for (place, asked) in calls.iter().enumerate() {
         if is_one {
-            text.push_str(&held_call(asked, "The agent wants to ", "  "));
+            text.push_str(&held_call(asked, "The agent wants to ", act_text::INDENTS[0]));
         } else {
-            text.push_str(&held_call(asked, &format!("{}. The agent wants to ", place + 1), "   "));
+            text.push_str(&held_call(asked, &format!("{}. The agent wants to ", place + 1), act_text::INDENTS[1]));
         }
     }
     if held.has_announcement() {
@@ -442,15 +442,7 @@ fn held_call(asked: &HeldCall<'_>, wants: &str, indent: &str) -> String {
     let HeldCall { call, findings, .. } = asked;
     let Some(CallVerdict::Asked { reason, .. }) = &call.verdict else { return String::new() };
     let indented = |text: &str| text.lines().map(|line| format!("{indent}{line}\n")).collect::<String>();
-    let mut text = match alone(&call.call.args) {
-        Some(command) if call.call.name == SHELL_EXEC => {
-            format!("{wants}run\n{}", indented(&excerpt(&visible_text(command))))
-        }
-        _ => {
-            let args = excerpt(&call.call.args.to_string());
-            format!("{wants}call `{}` with\n{}", call.call.name, indented(&args))
-        }
-    };
+    let mut text = act_text::act(&call.call, wants, indent);
     let reason = visible_line(reason);
     // What a line about a part says is not said twice.
     let is_said = |finding: &Finding| finding.matched.is_some() && visible_line(&finding.reason).ends_with(&*reason);
@@ -461,28 +453,26 @@ fn held_call(asked: &HeldCall<'_>, wants: &str, indent: &str) -> String {
     text
 }
 
-/// Returns the command line of a call that has nothing besides.
-fn alone(args: &Value) -> Option<&str> {
-    let Value::Object(fields) = args else { return None };
-    fields.get("cmd").and_then(Value::as_str).filter(|_| fields.len() == 1)
-}
-
 fn held_offers(held: &Held<'_>, calls: &[HeldCall<'_>], scope_locked: bool) -> Vec<Offer> {
-    let again: Vec<String> =
-        calls.iter().filter_map(|asked| Some(asked.again.as_ref()?.describe(&asked.call.call.name))).collect();
+    let again: Vec<&HeldCall<'_>> = calls.iter().filter(|asked| asked.again.is_some()).collect();
     let is_one = held.count() == 1;
     let mut options = Vec::new();
     if is_one {
         options.push(Offer::new(Choice::Once, "y", "yes, this once"));
-        if let [again] = again.as_slice() {
+        if let [HeldCall { call, again: Some(again), .. }] = again.as_slice() {
+            let (act, may_differ) = (again.describe(&call.call.name), again.may_differ());
             options.push(Offer::new(
                 Choice::Again,
                 "again",
-                &format!("yes, and the same again for the rest of the run without asking: {again}"),
+                &format!("yes, and the same again for the rest of the run without asking: {act}; {may_differ}"),
             ));
         }
     } else {
-        let again = if again.is_empty() { "" } else { "; `1 again`: the same again for the rest of the run, too" };
+        let again = if again.is_empty() {
+            ""
+        } else {
+            "; `1 again`: the same again for the rest of the run, too, whatever its content is then"
+        };
         options.push(Offer::new(
             Choice::Chosen,
             "<1,3>",

@@ -13,7 +13,10 @@ use crate::inbox::reply::{self, Reply};
 use crate::words::id::RunId;
 use crate::words::text::cut;
 use crate::words::visible::{visible_line, visible_text};
-use crate::words::{Choice, Offer, QuestionKind};
+use crate::words::{Choice, Offer, PhaseName, QuestionKind};
+
+/// What is said of a run that nobody drives and that the operator told to stop.
+pub const STOP_PENDING: &str = "stop asked for; takes effect with resume or a worker";
 
 /// A line of a question in the list, in UTF-16 units: the whole of it is `show`'s.
 const LINE_UNITS_MAX: usize = 200;
@@ -365,7 +368,7 @@ pub fn show_text(row: &Row) -> String {
 /// Returns the phase and the part of the run in which it came up.
 #[must_use]
 pub fn doing(row: &Row) -> String {
-    let phase = row.phase.as_deref().unwrap_or("-");
+    let phase = row.phase.as_deref().map_or("-", PhaseName::said_of);
     if row.part.is_empty() { phase.to_owned() } else { format!("{phase}, {}", row.part) }
 }
 
@@ -394,7 +397,7 @@ pub fn age(seconds: u64) -> String {
 mod tests {
     use super::*;
     use crate::inbox::mailbox::Answer;
-    use crate::words::{Key, Part, PhaseName, Question, Slot, What};
+    use crate::words::{Key, Part, Question, Slot, What};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + second).expect("a time")

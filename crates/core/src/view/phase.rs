@@ -8,7 +8,7 @@ use serde::de::value::{Error, StrDeserializer};
 
 use crate::words::PhaseName;
 
-/// A phase by its number and its word: `1 execute`.
+/// A phase by its number and its word: `1 execute`. On the wire phase 3 has another word than the one that people read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Phase {
     /// Its number, from 0 to 4; absent for `done` and for a word that is no phase.
@@ -32,6 +32,6 @@ impl fmt::Display for Phase {
         if let Some(number) = self.number {
             write!(f, "{number} ")?;
         }
-        f.write_str(&self.name)
+        f.write_str(PhaseName::said_of(&self.name))
     }
 }

@@ -41,6 +41,9 @@ pub struct TranscriptEntry {
 /// A call that a turn asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AskedCall {
+    /// Its number among the calls of the run, as `inspect --tools` and `explain` have it; absent for another program's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
     /// The agent's own name for it.
     pub call_id: String,
     /// The tool.
@@ -54,6 +57,7 @@ pub struct AskedCall {
 pub fn of(trace: &Trace<'_>) -> RunTranscript {
     let mut tools = std::collections::HashMap::new();
     let mut entries = Vec::new();
+    let mut number = 0;
     for line in &trace.lines {
         let f = &line.fields;
         let call_id = || f.word("call_id").into_owned();
@@ -78,7 +82,11 @@ pub fn of(trace: &Trace<'_>) -> RunTranscript {
             _ => continue,
         };
         let calls = if line.kind == EventKind::AgentReply {
-            f.objects("calls").iter().map(asked).collect()
+            let numbered = f.objects("calls").into_iter().map(|call| {
+                number += 1;
+                asked(&call, Some(number))
+            });
+            numbered.collect()
         } else {
             Vec::new()
         };
@@ -95,8 +103,9 @@ pub fn of(trace: &Trace<'_>) -> RunTranscript {
     RunTranscript { damaged: trace.damaged.clone(), entries }
 }
 
-fn asked(call: &Fields<'_>) -> AskedCall {
+fn asked(call: &Fields<'_>, number: Option<u32>) -> AskedCall {
     AskedCall {
+        number,
         call_id: call.word("call_id").into_owned(),
         name: call.word("name").into_owned(),
         args: call.json("args").unwrap_or("{}").to_owned(),
@@ -156,7 +165,8 @@ fn entries_text(transcript: &RunTranscript) -> String {
             text.push('\n');
         }
         for call in &entry.calls {
-            let call = format!("-> {} {} {}", call.name, call.call_id, call.args);
+            let number = call.number.map(|number| format!("#{number} ")).unwrap_or_default();
+            let call = format!("-> {number}{} {} {}", call.name, call.call_id, call.args);
             text += &visible_line(&call);
             text.push('\n');
         }

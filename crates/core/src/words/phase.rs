@@ -34,6 +34,24 @@ impl PhaseName {
         }
     }
 
+    /// Its name for an operator. What waits in phase 3 is seldom destructive: it needs an approval.
+    #[must_use]
+    pub const fn said(self) -> &'static str {
+        match self {
+            Self::Destructive => "approval",
+            Self::Intake | Self::Execute | Self::Blocker | Self::Completion | Self::Done => self.as_str(),
+        }
+    }
+
+    /// The name for an operator of a phase by its name on the wire; any other word is itself.
+    #[must_use]
+    pub fn said_of(word: &str) -> &str {
+        match Self::named(word) {
+            Some(phase) => phase.said(),
+            None => word,
+        }
+    }
+
     /// The phase of a name on the wire.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use adjutant_core::view::inbox::age;
 use adjutant_core::view::list::RunState;
+use adjutant_core::words::PhaseName;
 use adjutant_store::runs::{Catalogued, Listed};
 use askama::Template;
 use axum::extract::{Query, State};
@@ -148,7 +149,7 @@ fn row(hall: &Hall, run: &Catalogued, now: Timestamp) -> RunRow {
         project: row.project.unwrap_or_default(),
         word: word(listed),
         said: row.state.unwrap_or_else(|| super::peer::STATE.to_owned()),
-        phase: row.phase.unwrap_or_else(|| "-".to_owned()),
+        phase: row.phase.as_deref().map_or("-", PhaseName::said_of).to_owned(),
         cost: hall.look.cost_in_short(run),
         asks: asks(listed),
         clock: clock(&at),
