@@ -96,6 +96,15 @@ impl Answers {
         Ok(Self(answers))
     }
 
+    /// Takes all answers that are left: no question came that they fit.
+    pub fn take_rest(&mut self) -> Vec<String> {
+        let named = |prepared: PreparedAnswer| match prepared.kind {
+            Some(kind) => format!("{}: {}", kind.as_str(), prepared.answer),
+            None => prepared.answer,
+        };
+        std::mem::take(&mut self.0).into_iter().map(named).collect()
+    }
+
     /// Takes the next answer for a question. One for questions of any kind waits for a question that its
     /// word is an answer to, so that a `go` denies nothing.
     pub fn take(&mut self, question: &Question) -> Option<String> {

@@ -19,7 +19,7 @@ use adjutant_core::inbox::reply;
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::trace::{AskEvent, Body, Event};
 use adjutant_core::words::visible::visible_line;
-use adjutant_core::words::{Choice, Key, Message, Question, QuestionKind, Slot};
+use adjutant_core::words::{Key, Message, Question, QuestionKind, Slot};
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_runtime::Correspondence;
 use adjutant_runtime::mail::OPERATOR;
@@ -46,6 +46,12 @@ const TWICE: Duration = Duration::from_secs(2);
 
 /// The most that is shown of typed text that is not taken, in characters.
 const SHOWN_CHARS_MAX: usize = 200;
+
+/// The most lines of the input that are looked at for what was not used: it may have no end.
+const UNUSED_LINES_MAX: usize = 1_000;
+
+/// Number of unused answers that are shown.
+const UNUSED_SHOWN_MAX: usize = 5;
 
 /// The operator's side of a run.
 pub struct Console {
@@ -149,6 +155,33 @@ impl Console {
         }
     }
 
+    /// Says which prepared answers and piped lines were not used, once the run asks nothing more in this sitting.
+    pub async fn say_unused(&self) {
+        let prepared = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take_rest();
+        self.say_left("the answers", &prepared);
+        if let InputSource::Pipe(lines) = &mut *self.input.lock().await {
+            let mut left = Vec::new();
+            while left.len() < UNUSED_LINES_MAX
+                && let Ok(line) = lines.try_recv()
+            {
+                left.push(line);
+            }
+            left.retain(|line| !line.trim().is_empty());
+            self.say_left("the input", &left);
+        }
+    }
+
+    fn say_left(&self, source: &str, left: &[String]) {
+        if left.is_empty() {
+            return;
+        }
+        let mut shown: Vec<String> = left.iter().take(UNUSED_SHOWN_MAX).map(|text| quoted(text)).collect();
+        if left.len() > shown.len() {
+            shown.push(format!("and {} more", left.len() - shown.len()));
+        }
+        self.screen.note(&format!("not used from {source}, no question came that it fits: {}", shown.join(", ")));
+    }
+
     /// Shows a question that was put before and still waits.
     pub fn show_question(&self, key: &Key, question: &Question) {
         if self.questions().announce(key) {
@@ -174,10 +207,18 @@ impl Console {
     fn prepared(&self, key: &Key, question: &Question) -> Option<Reply> {
         loop {
             let typed = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take(question)?;
-            if let Some(reply) = reply::read_to(question, &typed) {
-                self.show_unseen(key, question);
-                self.screen.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
-                return Some(reply);
+            self.show_unseen(key, question);
+            let slip = reply::slip(question.kind, &typed, Timestamp::now());
+            match reply::read_to(question, &typed).filter(|_| slip.is_none()) {
+                Some(reply) => {
+                    self.screen.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
+                    self.say_taken(question, &reply);
+                    return Some(reply);
+                }
+                None => {
+                    let why = slip.unwrap_or_else(|| "not one of the options above".to_owned());
+                    self.screen.note(&format!("not taken from the answers: {}: {why}", quoted(&typed)));
+                }
             }
         }
     }
@@ -359,14 +400,19 @@ impl Console {
             });
             return EntryOutcome::Refused;
         }
+        if let Some(slip) = reply::slip(kind, said, Timestamp::now()) {
+            self.refuse(&slip);
+            questions.refuse(number);
+            return EntryOutcome::Refused;
+        }
         // Whatever is typed at some questions and is no yes is a no; a paste may have been meant for another place.
         let is_meant = !is_paste || reply::is_word_to(&question, said);
         let reply = reply::read_to(&question, said).filter(|_| is_meant);
         // An empty line leaves a blocked run as it is; anywhere else it is asked again.
         let is_left = reply.is_none() && !is_paste && matches!(kind, QuestionKind::Blocker | QuestionKind::Failure);
         if reply.is_some() || is_left {
-            if let Some(Reply { choice: Choice::Correct, text: Some(text) }) = &reply {
-                self.screen.note(&format!("taken as a correction, and told to the agent: {}", quoted(text)));
+            if let Some(reply) = &reply {
+                self.say_taken(&question, reply);
             }
             questions.answer(number, reply);
             return EntryOutcome::Answered;
@@ -387,6 +433,14 @@ impl Console {
         });
         questions.refuse(number);
         EntryOutcome::Refused
+    }
+
+    /// Says how a reply was taken, where its words don't say that themselves.
+    fn say_taken(&self, question: &Question, reply: &Reply) {
+        if let Some(how) = reply::taken_as(question.kind, &question.options, reply) {
+            let text = reply.text.as_deref().map(|text| format!(": {}", quoted(text))).unwrap_or_default();
+            self.screen.note(&format!("{how}{text}"));
+        }
     }
 
     /// Says why an entry was not taken. What came together with it is not taken either.
@@ -561,8 +615,10 @@ fn attended_keyboard(screen: &Arc<Screen>, commands: mpsc::UnboundedSender<Messa
                 let Some(command) = TypedCommand::read(line) else { return false };
                 command.carry_out(&for_commands, &commands)
             }),
-            send: Box::new(move |text| {
-                for_messages.note(&format!("sent to the agent: {}", quoted(&text)));
+            send: Box::new(move |lines| {
+                let (count, text) = (lines.len(), lines.join("\n"));
+                let how_many = if count == 1 { String::new() } else { format!(", {count} lines in one message") };
+                for_messages.note(&format!("sent to the agent{how_many}: {}", quoted(&text)));
                 // Nobody listens any more only if the run is over.
                 messages.send(Message::Steer(text)).ok();
             }),

@@ -20,7 +20,7 @@ use adjutant_runtime::assembly::{self, BeginRun, Keeping, Overrides, RunExtent, 
 use adjutant_store::config::Notice;
 use adjutant_store::folders::Claimant;
 use adjutant_store::home::make_folder;
-use adjutant_store::runs::{self, Listed};
+use adjutant_store::runs::{self, Found, Listed};
 use adjutant_store::{Home, Mailbox, Owner};
 use anyhow::Context;
 use jiff::Timestamp;
@@ -79,6 +79,7 @@ impl Order<'_> {
         }
         let answers = self.answers.map(Answers::read).transpose()?;
         let brief_id = assembly::brief_id(&brief)?;
+        let first_id = brief_id.as_str().to_owned();
         if !self.may_be_second {
             refuse_second(&home, &brief_id, answers.is_some())?;
         }
@@ -125,6 +126,9 @@ impl Order<'_> {
             let console = Arc::new(Console::new(screen.clone(), answers, mailbox)?);
             screen.note(&sitting::first_line(&sitting, &format!("run {run_id}")));
             console.correspondence().show_skipped();
+            if let Some(first) = renamed_first(kept_in, &run_id, &first_id) {
+                screen.note(&first);
+            }
             screen.note(&format!("workdir: {}", sitting.options().workdir));
             for line in sitting::crew(sitting.options()).iter().chain(&taken) {
                 screen.note(line);
@@ -133,9 +137,11 @@ impl Order<'_> {
                 screen.note(&format!("journal: {}", surroundings.shown(journal).display()));
             }
             let at = SittingPlace::of(&sitting, kept_in, journal.is_some());
-            let (mut driver, opening) = sitting.driver(console, &remark);
+            let (mut driver, opening) = sitting.driver(console.clone(), &remark);
             opening.record(&mut driver, Vec::new(), Vec::new())?;
-            sitting::drive(&mut driver, &screen, &at).await
+            let ended = sitting::drive(&mut driver, &screen, &at).await?;
+            console.say_unused().await;
+            anyhow::Ok(ended)
         })?;
         // Whatever still waits for a line at the terminal must not keep the process.
         runtime.shutdown_background();
@@ -225,6 +231,14 @@ fn refuse_second(home: &Home, brief_id: &BriefId, answered: bool) -> anyhow::Res
     Err(Failure::ending(Ending::Waiting, format!("the run `{run_id}` of this brief is unfinished"))
         .hint(format!("`adjutant resume {}` goes on with it; `--new` starts another", runs::called(home, &run_id)))
         .into())
+}
+
+/// Says what the first run of a brief is called from now on: its name alone means the latest.
+fn renamed_first(home: &Home, run_id: &RunId, brief_id: &str) -> Option<String> {
+    let called = format!("{brief_id}-r1");
+    let is_there = run_id.as_str() != brief_id && matches!(runs::find(home, &called), Ok(Found::Run(_)));
+    is_there
+        .then(|| format!("`{brief_id}` means this run, the latest of its brief; the first is `{called}` from now on"))
 }
 
 /// Copies the working folder into the home, links as links; where the copy is.

@@ -3,12 +3,13 @@
 //!
 //! In: a run's name and a message. Out: whether a process will hear it now.
 
-use adjutant_core::inbox::mailbox::Said;
+use adjutant_core::inbox::mailbox::{Letters, Said};
 use adjutant_core::trace::{Body, Event, RunEvent};
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::{Message, Outcome, Part};
 use adjutant_store::lease::LeaseContent;
 use adjutant_store::mailbox::{Mailbox, MailboxError};
+use adjutant_store::runs::RunSummary;
 use adjutant_store::{Home, OpenError, Owner, journal};
 use jiff::Timestamp;
 use thiserror::Error;
@@ -37,6 +38,20 @@ pub enum NotTold {
 pub fn is_driven(home: &Home, run_id: &RunId) -> bool {
     let lease = LeaseContent::read(&home.lease(run_id)).ok().flatten();
     lease.is_some_and(|lease| lease.is_alive(&Owner::current(), Timestamp::now()))
+}
+
+/// Returns true if the operator told a run to stop that nobody drives and that has not ended: it stops once it is resumed
+/// or a worker takes it up.
+#[must_use]
+pub fn is_stop_pending(home: &Home, run: &RunSummary) -> bool {
+    run.outcome.is_none()
+        && !run.driver_alive
+        && is_told_to_stop(&Mailbox::of(home, &run.run_id).read().unwrap_or_default())
+}
+
+/// Returns true if a stop is among the letters to a run.
+pub(crate) fn is_told_to_stop(letters: &Letters) -> bool {
+    letters.messages.iter().any(|said| said.message == Message::Stop)
 }
 
 /// Returns the outcome of a run, if it has ended.

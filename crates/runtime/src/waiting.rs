@@ -11,9 +11,9 @@ use adjutant_core::inbox::OpenQuestion;
 use adjutant_core::inbox::mailbox::First;
 use adjutant_core::inbox::reply::{self, Reply};
 use adjutant_core::view::inbox::{self, AnsweredRow, Row, RowSource};
-use adjutant_core::words::QuestionKind;
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::visible::visible_line;
+use adjutant_core::words::{Choice, QuestionKind};
 use adjutant_store::mailbox::MailboxError;
 use adjutant_store::runs::{self, AllAsking, Asking};
 use adjutant_store::{Home, Mailbox, Owner};
@@ -22,6 +22,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::mail::{self, Given};
+use crate::say;
 
 /// The fewest characters by which a question is found whose short name has grown since it was shown.
 const SHORTENED_CHARS_MIN: usize = 5;
@@ -101,6 +102,14 @@ pub enum NotAnswered {
         /// The replies that the question takes.
         replies: Vec<String>,
     },
+    /// The words can't have been meant.
+    #[error("`{id}` is not answered: {why}")]
+    Slip {
+        /// The question.
+        id: String,
+        /// The reason, with what to say instead.
+        why: String,
+    },
     /// The mailbox of its run can't be used: why was found when it was read.
     #[error("`{id}` is not answered")]
     Unusable {
@@ -119,7 +128,7 @@ impl NotAnswered {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Gone { .. } => None,
+            Self::Gone { .. } | Self::Slip { .. } => None,
             Self::Unreadable { replies, .. } => Some(format!("what may be said is: {}", replies.join(", "))),
             Self::Unusable { hint, .. } => hint.clone(),
             Self::Mailbox(error) => error.hint(),
@@ -135,10 +144,7 @@ impl Waiting {
     ///
     /// If there is a folder of sessions and it can't be read. A run that can't be read is named in `all`.
     pub fn read(home: &Home, seer: &Owner, now: Timestamp) -> io::Result<Self> {
-        let all = runs::open_questions(home, seer, now)?;
-        let asked: Vec<RowSource<'_>> = all.runs.iter().flat_map(asked).collect();
-        let rows = inbox::of(&asked, now);
-        Ok(Self { rows, all })
+        Ok(Self::of(home, runs::open_questions(home, seer, now)?, now))
     }
 
     /// Reads the questions that wait in one run.
@@ -149,9 +155,19 @@ impl Waiting {
     pub fn of_run(home: &Home, run_id: &RunId, seer: &Owner, now: Timestamp) -> io::Result<Self> {
         let runs = runs::open_questions_of(home, run_id, seer, now)?.into_iter().collect();
         let all = AllAsking { runs, unreadable: Vec::new() };
+        Ok(Self::of(home, all, now))
+    }
+
+    fn of(home: &Home, all: AllAsking, now: Timestamp) -> Self {
         let asked: Vec<RowSource<'_>> = all.runs.iter().flat_map(asked).collect();
-        let rows = inbox::of(&asked, now);
-        Ok(Self { rows, all })
+        let mut rows = inbox::of(&asked, now);
+        for run in all.runs.iter().filter(|run| !run.driver_alive) {
+            if say::is_told_to_stop(&Mailbox::of(home, &run.run_id).read().unwrap_or_default()) {
+                let own = rows.iter_mut().filter(|row| row.run_id == run.run_id.as_str());
+                own.for_each(|row| row.is_stopping = true);
+            }
+        }
+        Self { rows, all }
     }
 
     /// The row that `given` names: by its id, its short one, or its run if that has no other.
@@ -222,12 +238,28 @@ impl Waiting {
             return Err(NotAnswered::Unusable { id: row.id.clone(), hint: fault.hint() });
         }
         let kind = open.question.kind;
-        let reply = match given {
+        let (reply, slip) = match given {
             GivenAnswer::Typed(word) => {
-                reply::read_to(&open.question, word).ok_or_else(|| unreadable(word, Some(row)))?
+                let reply = reply::read_to(&open.question, word).ok_or_else(|| unreadable(word, Some(row)))?;
+                // At a terminal an empty line is a no that somebody sees; here it may be a variable that was empty.
+                let is_empty = word.trim().is_empty() && reply.choice == Choice::Deny;
+                if is_empty {
+                    return Err(NotAnswered::Slip {
+                        id: row.id.clone(),
+                        why: "an empty answer; say `n` for a no".to_owned(),
+                    });
+                }
+                (reply, reply::slip(kind, word, Timestamp::now()))
             }
-            GivenAnswer::Chosen(reply) => reply,
+            GivenAnswer::Chosen(reply) => {
+                let day = reply.text.as_deref().filter(|_| reply.choice == Choice::Persistent);
+                let slip = day.and_then(|day| reply::day_slip(day, Timestamp::now()));
+                (reply, slip)
+            }
         };
+        if let Some(why) = slip {
+            return Err(NotAnswered::Slip { id: row.id.clone(), why });
+        }
         if open.is_due(Timestamp::now()) {
             let what = "its deadline passed; it gets its default".to_owned();
             let at = row.deadline.clone().unwrap_or_default();

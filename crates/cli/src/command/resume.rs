@@ -137,6 +137,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         }
         driver.recover().await?;
         let ended = sitting::drive(&mut driver, &screen, &at).await?;
+        console.say_unused().await;
         driver.leave();
         anyhow::Ok(ended)
     })?;

@@ -23,7 +23,7 @@ const COMMANDS: [(&str, TypedCommand, &str); 6] = [
     ("/stop", TypedCommand::Stop, "stop the run for good"),
     ("/diff", TypedCommand::Diff, "show what file tools changed in this sitting"),
     ("/cost", TypedCommand::Cost, "show time, turns, tokens and cost so far"),
-    ("/help", TypedCommand::Help, "show this"),
+    ("/help", TypedCommand::Help, "show this; `?` and `help` too, while nothing is asked"),
 ];
 
 /// The keys, each with its effect.

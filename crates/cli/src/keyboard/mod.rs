@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use std::io::{IsTerminal, Stdin, Write, stderr, stdin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use adjutant_core::inbox::reply::is_help;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::getpgrp;
@@ -34,6 +35,9 @@ const PASTE_SILENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// Silence after which Esc is a key and not the beginning of another one.
 const ESCAPE_SILENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// The command that shows what may be typed.
+const HELP: &str = "/help";
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -59,8 +63,8 @@ pub enum LineEditing {
 pub struct KeyboardHandlers {
     /// May take a line at any time, as a command; returns true if it did.
     pub take: Box<dyn Fn(&str) -> bool + Send>,
-    /// Sends a text to the agent that was typed while nothing was asked.
-    pub send: Box<dyn Fn(String) + Send>,
+    /// Sends lines to the agent that were typed while nothing was asked, as one message.
+    pub send: Box<dyn Fn(Vec<String>) + Send>,
     /// Completes the beginning of a command.
     pub complete: fn(&str) -> Option<String>,
     /// Shows what is being typed.
@@ -273,6 +277,8 @@ impl KeyboardState {
     /// Takes an entry or another key.
     fn take_key(&mut self, key: KeyOutcome) {
         match key {
+            // At a question it is for the question, which shows itself again.
+            KeyOutcome::Entry(TypedEntry::Line(line)) if !self.is_asked && is_help(&line) => self.show_help(),
             KeyOutcome::Entry(TypedEntry::Line(line)) if (self.handlers.take)(&line) => {}
             KeyOutcome::Entry(entry) => self.queue.push_back(entry),
             KeyOutcome::Tab => self.tab(),
@@ -297,12 +303,20 @@ impl KeyboardState {
             }
         } else if !self.is_asked {
             editor.set(String::new());
+            if is_help(&typed) {
+                self.show_help();
+                return;
+            }
             let given = std::mem::take(&mut self.queue).into_iter().filter_map(TypedEntry::into_text);
             let texts: Vec<String> = given.chain([typed]).filter(|text| !text.trim().is_empty()).collect();
             if !texts.is_empty() {
-                (self.handlers.send)(texts.join("\n"));
+                (self.handlers.send)(texts);
             }
         }
+    }
+
+    fn show_help(&self) {
+        (self.handlers.take)(HELP);
     }
 
     /// Shows what is being typed, if nobody else does.

@@ -14,6 +14,8 @@ const MESSAGE_PROMPT: &str = "\u{bb} ";
 /// The way to do something with what is typed while nothing is asked.
 const OFFER: &str = "Tab sends it to the agent, Esc drops it";
 
+const OFFER_SEVERAL: &str = "Tab sends them to the agent, Esc drops them";
+
 /// The most columns of a text that is offered to be sent.
 const OFFERED_COLUMNS_MAX: usize = 20;
 
@@ -46,11 +48,14 @@ pub(super) fn footer_line(
         return Some(FooterLine { text, cursor });
     }
     if !typed.unsent.is_empty() {
-        let said = typed.unsent.join(" ");
+        let said = typed.unsent.join("\n");
         let said = visible_line(&said);
         let short = head_of(&said, OFFERED_COLUMNS_MAX);
         let more = if short.len() < said.len() { "\u{2026}" } else { "" };
-        let text = format!("not an answer: \"{short}{more}\". {OFFER}");
+        let text = match typed.unsent.len() {
+            1 => format!("not an answer: \"{short}{more}\". {OFFER}"),
+            lines => format!("not an answer, {lines} lines: \"{short}{more}\". {OFFER_SEVERAL}"),
+        };
         return Some(FooterLine { text: head_of(&text, columns.saturating_sub(1)).to_owned(), cursor: None });
     }
     status.map(|text| FooterLine { text, cursor: None })
@@ -114,7 +119,9 @@ mod tests {
         let hint = "\u{bb} hi  (Tab sends it to the agent, Esc drops it)";
         check(None, &typed("hi", 2, &[]), 80, hint, Some(4));
         check(None, &typed("hi", 2, &[]), 30, "\u{bb} hi", Some(4));
-        let offered = "not an answer: \"y n\". Tab sends it to the agent, Esc drops it";
+        let offered = "not an answer: \"y\". Tab sends it to the agent, Esc drops it";
+        check(None, &typed("", 0, &["y"]), 100, offered, None);
+        let offered = "not an answer, 2 lines: \"y\\nn\". Tab sends them to the agent, Esc drops them";
         check(None, &typed("", 0, &["y", "n"]), 100, offered, None);
         check(None, &typed("", 0, &[]), 80, "status", None);
     }

@@ -1,10 +1,13 @@
 //! Reads what an operator typed as a choice. The words are the peer's, so that a habit or a script
 //! written for it keeps its meaning; what adds to them is named below.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
 use crate::words::budget::is_amount;
 use crate::words::moment::day_end;
 use crate::words::selection::Selection;
-use crate::words::{Choice, Question, QuestionKind};
+use crate::words::{Choice, Offer, Question, QuestionKind};
 
 /// The phrases that accept a confirmation summary: those of the peer's list, and what people type beside them. A reply that
 /// is nothing but such phrases accepts.
@@ -60,6 +63,55 @@ fn is_offered(question: &Question, typed: &str, reply: &Reply) -> bool {
             reply.text.as_deref().and_then(Selection::read).is_some_and(|chosen| chosen.max() <= question.acts)
         }
         _ => true,
+    }
+}
+
+/// Says why `typed` must not be taken for the answer that it would be read as, with what to type instead; `None` if nothing
+/// speaks against it. A day that nobody could mean is a slip: it is neither a yes that is over at once nor a final no.
+#[must_use]
+pub fn slip(kind: QuestionKind, typed: &str, now: Timestamp) -> Option<String> {
+    if kind != QuestionKind::Permission {
+        return None;
+    }
+    let typed = typed.trim();
+    let day =
+        typed.get(..2).filter(|begin| begin.eq_ignore_ascii_case("p ")).map(|begin| typed[begin.len()..].trim())?;
+    day_slip(day, now)
+}
+
+/// Says why a permission can't end with `day`; `None` if it can, or it is no day at all.
+#[must_use]
+pub fn day_slip(day: &str, now: Timestamp) -> Option<String> {
+    let looks_like_day = day.len() == 10 && day.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let today = TimeZone::UTC.to_datetime(now).date();
+    let why = match day_end(day) {
+        Some(end) if end > now => return None,
+        Some(_) => "is over",
+        None if looks_like_day => "is no day that a permission can end with",
+        None => return None,
+    };
+    Some(format!("{day} {why}: name a day from {today} to 9999-12-29, or `p` alone"))
+}
+
+/// Says how a reply to `question` was taken, where its words don't say that themselves; `None` where they do.
+#[must_use]
+pub fn taken_as(kind: QuestionKind, options: &[Offer], reply: &Reply) -> Option<&'static str> {
+    let is_offered = |choice| options.iter().any(|offer| offer.choice == choice);
+    match (kind, reply.choice) {
+        (QuestionKind::Confirmation, Choice::AcceptAuto) if !is_offered(Choice::AcceptAuto) => Some(
+            "the brief says `mode: gated`, and so it stays: the work begins, and you are asked between steps (`/auto` \
+             or `auto` there changes it)",
+        ),
+        (QuestionKind::Confirmation, Choice::Correct) => Some("taken as a correction, and told to the agent"),
+        (QuestionKind::Step | QuestionKind::Scope, Choice::Say) => Some("taken as a message, and told to the agent"),
+        (QuestionKind::Blocker, Choice::Context) => Some("told to the agent"),
+        (QuestionKind::Destructive | QuestionKind::Permission, Choice::Deny) if reply.text.is_some() => {
+            Some("taken as a no, and told to the agent")
+        }
+        (QuestionKind::Escalation | QuestionKind::Disagreement, Choice::Retry) if reply.text.is_some() => {
+            Some("taken as another attempt, with these words")
+        }
+        _ => None,
     }
 }
 
@@ -458,6 +510,52 @@ mod tests {
         check(kind, "p", Some(Choice::Persistent), None);
         check(kind, "P  2024-02-29", Some(Choice::Persistent), Some("2024-02-29"));
         assert_eq!(day_end("2024-02-29").map(|end| end.to_string()).as_deref(), Some("2024-03-01T00:00:00Z"));
+    }
+
+    #[test]
+    fn a_day_that_nobody_could_mean_is_a_slip() {
+        let now: Timestamp = "2026-05-01T12:00:00Z".parse().expect("a time");
+        for (typed, said) in [
+            ("p 2026-05-01", None),
+            ("P  9999-12-29", None),
+            ("p", None),
+            ("p tomorrow", None),
+            ("n: not p 2020-01-01", None),
+            ("p 2020-01-01", Some("2020-01-01 is over: name a day from 2026-05-01 to 9999-12-29, or `p` alone")),
+            ("p 2026-04-30", Some("2026-04-30 is over: name a day from 2026-05-01 to 9999-12-29, or `p` alone")),
+            (
+                "p 9999-12-31",
+                Some(
+                    "9999-12-31 is no day that a permission can end with: name a day from 2026-05-01 to 9999-12-29, or \
+                     `p` alone",
+                ),
+            ),
+        ] {
+            assert_eq!(slip(QuestionKind::Permission, typed, now).as_deref(), said, "{typed}");
+            assert_eq!(slip(QuestionKind::Step, typed, now), None, "{typed}");
+        }
+        assert!(slip(QuestionKind::Permission, "p 2027-02-30", now).is_some());
+    }
+
+    #[test]
+    fn what_words_were_taken_as_is_said() {
+        let gated = [Offer::new(Choice::Accept, "go", "x")];
+        let free = [Offer::new(Choice::Accept, "go", "x"), Offer::new(Choice::AcceptAuto, "auto", "x")];
+        for (kind, options, typed, begins) in [
+            (QuestionKind::Confirmation, &gated[..], "auto", Some("the brief says `mode: gated`")),
+            (QuestionKind::Confirmation, &free, "auto", None),
+            (QuestionKind::Confirmation, &free, "two files", Some("taken as a correction")),
+            (QuestionKind::Confirmation, &free, "go", None),
+            (QuestionKind::Step, &[], "use tabs", Some("taken as a message")),
+            (QuestionKind::Step, &[], "ok", None),
+            (QuestionKind::Destructive, &[], "no, move it", Some("taken as a no")),
+            (QuestionKind::Destructive, &[], "n", None),
+        ] {
+            let reply = read(kind, typed).expect("an answer");
+            let said = taken_as(kind, options, &reply);
+            assert_eq!(said.is_some(), begins.is_some(), "{typed}: {said:?}");
+            assert!(said.unwrap_or_default().starts_with(begins.unwrap_or_default()), "{typed}: {said:?}");
+        }
     }
 
     #[test]

@@ -60,6 +60,9 @@ pub struct Row {
     /// Warning that the question may not be the one that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
+    /// True if the operator told the run to stop and nobody drives it: the question goes with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_stopping: bool,
     /// The words of an agent that the question is about, if it is about such.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
@@ -164,6 +167,7 @@ fn row(asked: &RowSource<'_>, now: Timestamp) -> Row {
         default: default_word(question.kind, question.default, &question.options),
         is_driven,
         warning: is_changed.then(|| changed(run_id)),
+        is_stopping: false,
         said: open.said.clone(),
         text: question.text.clone(),
         first_line: open.first_line().to_owned(),
@@ -306,6 +310,9 @@ fn push_fitted(text: &mut String, line: &str, width: Option<usize>) {
 
 /// Describes the thing that an operator is wanted for, with the acts of an approval.
 fn lead(row: &Row) -> String {
+    if row.is_stopping {
+        return STOP_PENDING.to_owned();
+    }
     match QuestionKind::named(&row.kind) {
         Some(kind) => RunState::Waits(kind).in_words(&row.categories),
         None => row.kind.clone(),

@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use adjutant_core::inbox::reply;
 use adjutant_core::view::inbox::{self, Row};
 use adjutant_core::words::{Category, QuestionKind};
 use adjutant_runtime::waiting::{self, AnswerResult, GivenAnswer, NotAnswered, Waiting};
@@ -64,7 +65,13 @@ pub(super) fn run(args: &AnswerArgs, place: &Place) -> anyhow::Result<Ending> {
     };
     let mut came = Vec::new();
     for (row, word) in rows {
-        came.push(waiting.give(&home, row, GivenAnswer::Typed(&word), "inbox").map_err(not_answered)?);
+        let result = waiting.give(&home, row, GivenAnswer::Typed(&word), "inbox").map_err(not_answered)?;
+        let kind = QuestionKind::named(&row.kind);
+        let reply = kind.and_then(|kind| Some((kind, reply::read(kind, &word)?))).filter(|_| result.is_ours);
+        if let Some(how) = reply.and_then(|(kind, reply)| reply::taken_as(kind, &row.options, &reply)) {
+            tell!("{how}");
+        }
+        came.push(result);
     }
     tell(&home, args, &waiting, &came)?;
     // Of many some are won; of one, or where none was, the other answers are the result.
@@ -111,7 +118,7 @@ fn not_answered(error: NotAnswered) -> anyhow::Error {
     let hint = error.hint();
     let failure = match error {
         NotAnswered::Gone { .. } | NotAnswered::Unusable { .. } => Failure::ending(Ending::Failed, error.to_string()),
-        NotAnswered::Unreadable { .. } => Failure::usage(error.to_string()),
+        NotAnswered::Unreadable { .. } | NotAnswered::Slip { .. } => Failure::usage(error.to_string()),
         NotAnswered::Mailbox(error) => return Failure::of(Ending::Failed, &error, error.hint()).into(),
     };
     match hint {
