@@ -6,8 +6,11 @@ use std::num::NonZero;
 
 use adjutant_core::trace::read;
 use adjutant_core::view::cost::{self, Pricing};
+use adjutant_core::view::inbox::STOP_PENDING;
 use adjutant_core::view::list::{self, ListRow, RunState};
 use adjutant_core::words::price::Prices;
+use adjutant_core::words::visible::visible_line;
+use adjutant_runtime::say;
 use adjutant_store::runs::{self, Listed};
 use adjutant_store::{Home, Owner};
 use anyhow::Context;
@@ -19,7 +22,7 @@ use crate::settings::Place;
 
 /// List the runs and where they stand
 ///
-/// Newest first, each with the first line of its brief's objective, its age and cost, and what it needs from you. On a
+/// The one that last did something comes first. Each has the first line of its brief's objective, its age and cost, and what it needs from you. On a
 /// terminal the lines fit it; piped, nothing is cut. What can't be read is listed as such and never hides the rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -32,7 +35,7 @@ pub struct ListArgs {
     /// Only runs of this project
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
-    /// Only so many, the newest
+    /// Only so many, those that last did something
     #[arg(long, value_name = "N")]
     limit: Option<NonZero<usize>>,
     /// Print the rows as JSON
@@ -56,11 +59,33 @@ pub fn run(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
     if args.json {
         super::print_json(&rows)?;
     } else if rows.is_empty() && !listed.is_empty() {
-        super::print("no such run\n")?;
+        super::print(&none_meant(args, &listed))?;
     } else {
         super::print(&list::text(&rows, terminal_width(), now))?;
     }
     Ok(Ending::Done)
+}
+
+/// Says that no run is in a state or of a project that was asked for, and in which states there are runs.
+fn none_meant(args: &ListArgs, listed: &[Listed]) -> String {
+    let of_project = |listed: &&Listed| {
+        args.project.as_deref().is_none_or(|project| listed.row().project.as_deref() == Some(project))
+    };
+    let states: Vec<&str> =
+        listed.iter().filter(of_project).filter_map(|one| one.state().map(RunState::word)).collect();
+    let of = args.project.as_ref().map(|project| format!(" of the project `{}`", visible_line(project)));
+    let of = of.unwrap_or_default();
+    let counts = RunState::WORDS.iter().filter_map(|word| match states.iter().filter(|state| *state == word).count() {
+        0 => None,
+        count => Some(format!("{word} {count}")),
+    });
+    let counts: Vec<String> = counts.collect();
+    match (args.state.as_slice(), counts.as_slice()) {
+        ([], _) | (_, []) => format!("no run{of}\n"),
+        (asked, counts) => {
+            format!("no run{of} is in the state {}; there are: {}\n", asked.join(" or "), counts.join(", "))
+        }
+    }
 }
 
 /// The columns of the terminal at stdout; `None` if that is none, or one that doesn't tell.
@@ -87,10 +112,14 @@ fn with_costs(home: &Home, listed: &[&Listed]) -> Vec<ListRow> {
 /// The row of a run, with its cost if anything was counted, and a word if its journal was changed after it was written.
 fn costed(home: &Home, listed: &Listed, prices: &BTreeMap<String, Prices>) -> ListRow {
     let Listed::Run(run) = listed else { return listed.row() };
-    let Ok(turns) = runs::turn_lines(&home.journal(&run.run_id)) else { return listed.row() };
+    let mut row = listed.row();
+    if say::is_stop_pending(home, run) {
+        row.says = Some(STOP_PENDING.to_owned());
+    }
+    let Ok(turns) = runs::turn_lines(&home.journal(&run.run_id)) else { return row };
     let trace = read::read_lines(turns.lines.iter().map(|(number, line)| (*number, line.as_str())));
     let cost = Some(cost::of(&trace, Pricing::Configured(prices)).in_short()).filter(|cost| cost != "-");
-    let row = ListRow { cost, ..listed.row() };
+    let row = ListRow { cost, ..row };
     // Damaged lines don't fit either, and are counted already.
     if turns.breaks == 0 || run.damaged > 0 {
         return row;

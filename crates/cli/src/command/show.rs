@@ -2,8 +2,10 @@
 
 use adjutant_core::trace::read;
 use adjutant_core::view::cost::{self, Pricing};
+use adjutant_core::view::inbox::STOP_PENDING;
 use adjutant_core::view::show::{self, Besides};
 use adjutant_core::view::summary;
+use adjutant_runtime::say;
 use adjutant_store::Owner;
 use adjutant_store::runs::{self, Listed};
 use adjutant_store::scan::{self, Use};
@@ -64,7 +66,10 @@ pub fn run(args: &ShowArgs, place: &Place) -> anyhow::Result<Ending> {
     let besides = Besides {
         called: runs::called(&home, &summed.run_id),
         state: summed.state(),
-        says: row.row().says.unwrap_or_default(),
+        says: match say::is_stop_pending(&home, &summed) {
+            true => STOP_PENDING.to_owned(),
+            false => row.row().says.unwrap_or_default(),
+        },
         cost: &cost,
         files,
         not_shown,

@@ -21,12 +21,12 @@ fn a_run_waits_until_it_is_answered_and_then_says_how_it_goes_on() {
 
     home.run(&["inbox", "answer", RUN, "go"]).expect_code(0);
     home.run(&["list", "--state", "answered"]).expect_code(0).expect_text("answered, goes on with: resume or a worker");
-    home.run(&["list", "--state", "waits"]).expect_code(0).expect_text("no such run");
+    home.run(&["list", "--state", "waits"]).expect_code(0).expect_text("no run is in the state waits");
     home.run(&["resume", RUN]).expect_code(0);
     assert_eq!(state(&home), ["completed"]);
 
     home.run(&["list", "--project", "e2e", "--limit", "1"]).expect_code(0).expect_text(RUN);
-    home.run(&["list", "--project", "other"]).expect_code(0).expect_text("no such run");
+    home.run(&["list", "--project", "other"]).expect_code(0).expect_text("no run of the project `other`");
     home.run(&["list", "--state", "odd"]).expect_code(2).expect_text("waits");
 }
 
