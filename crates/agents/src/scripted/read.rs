@@ -51,7 +51,7 @@ pub enum ScriptError {
         found: String,
     },
     /// A key means nothing in its place.
-    #[error("{at}: {holder} has no `{key}`")]
+    #[error("{at}: {holder} takes no `{key}`")]
     UnknownKey {
         /// Place of the fault.
         at: Box<Spot>,
@@ -103,11 +103,24 @@ impl fmt::Display for Spot {
     }
 }
 
+/// Returns the name that a key of a call has here, and the list in which it is called as it was written.
+fn other_name(key: &str, known: &[&str]) -> Option<(&'static str, &'static str)> {
+    let names = CALL_NAMES.iter().find_map(|(own, peers)| match key {
+        key if key == *peers => Some((*own, "`tool_calls`")),
+        key if key == *own => Some((*peers, "`calls`")),
+        _ => None,
+    })?;
+    known.contains(&names.0).then_some(names)
+}
+
 impl ScriptError {
     /// Returns advice on how to mend it, where there is any.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::UnknownKey { key, known, .. } if let Some((own, list)) = other_name(key, known) => {
+                Some(format!("write `{own}`; `{key}` is for {list}"))
+            }
             Self::UnknownKey { key, known, .. } => {
                 did_you_mean(key, known).or_else(|| Some(format!("it may have {}", listed(known))))
             }
@@ -126,6 +139,8 @@ const TURN_KEYS: &[&str] =
     &["text", "calls", "tool_calls", "when", "usage", "chunks", "chunk_chars", "delay_ms", "fail", "stop", "repeat"];
 const CALL_KEYS: &[&str] = &["id", "tool", "args", "malformed"];
 const PEER_CALL_KEYS: &[&str] = &["id", "name", "arguments"];
+/// The keys of a call that have one name in `calls` and another in `tool_calls`.
+const CALL_NAMES: [(&str, &str); 2] = [("tool", "name"), ("args", "arguments")];
 const WHEN_KEYS: &[&str] = &["contains", "matches", "turn", "tool_result"];
 const TOOL_RESULT_KEYS: &[&str] = &["tool", "success"];
 const FAIL_KEYS: &[&str] = &["kind", "message", "times", "after_ms", "output_max"];

@@ -23,15 +23,15 @@ fn a_part_of_a_run_has_turns_of_its_own() {
 #[test]
 fn every_mistake_says_where_it_is_and_what_was_expected() {
     check("just text", "play.yaml:1: a script must be a list of turns, or a map with `turns`, not `just text`");
-    check("turn: []", "play.yaml:1: a script has no `turn` | did you mean `turns`?");
+    check("turn: []", "play.yaml:1: a script takes no `turn` | did you mean `turns`?");
     check("{}", "play.yaml:1: a script needs `turns` or `parts`");
     check("turns: 3", "play.yaml:1: `turns` must be a list, not `3`");
     check("- 42", "play.yaml:1, turn 1: a turn must be text or a map, not `42`");
     check("- one\n- - two", "play.yaml:2, turn 2: a turn must be text or a map, not a list");
-    check("- one\n- txt: two", "play.yaml:2, turn 2: a turn has no `txt` | did you mean `text`?");
+    check("- one\n- txt: two", "play.yaml:2, turn 2: a turn takes no `txt` | did you mean `text`?");
     check(
         "- colour: red",
-        "play.yaml:1, turn 1: a turn has no `colour` | it may have `text`, `calls`, `tool_calls`, `when`, `usage`, \
+        "play.yaml:1, turn 1: a turn takes no `colour` | it may have `text`, `calls`, `tool_calls`, `when`, `usage`, \
          `chunks`, `chunk_chars`, `delay_ms`, `fail`, `stop` or `repeat`",
     );
     check("- text: 42", "play.yaml:1, turn 1: `text` must be text, not `42` | put it in quotes");
@@ -43,11 +43,15 @@ fn every_mistake_says_where_it_is_and_what_was_expected() {
     check("- tool_calls:\n    - arguments: {}", "play.yaml:2, turn 1: a call needs `name`");
     check(
         "- calls:\n    - name: x",
-        "play.yaml:2, turn 1: a call has no `name` | it may have `id`, `tool`, `args` or `malformed`",
+        "play.yaml:2, turn 1: a call takes no `name` | write `tool`; `name` is for `tool_calls`",
+    );
+    check(
+        "- tool_calls:\n    - args: {}",
+        "play.yaml:2, turn 1: a call takes no `args` | write `arguments`; `args` is for `calls`",
     );
     check(
         "- tool_calls:\n    - argument: x",
-        "play.yaml:2, turn 1: a call has no `argument` | did you mean `arguments`?",
+        "play.yaml:2, turn 1: a call takes no `argument` | did you mean `arguments`?",
     );
     check(
         "- calls: [{tool: x, args: {}, malformed: '{'}]",
@@ -55,7 +59,7 @@ fn every_mistake_says_where_it_is_and_what_was_expected() {
     );
     check("- when: {}", "play.yaml:1, turn 1: `when` needs `contains`, `matches`, `turn` or `tool_result`");
     check("- when: approved", "play.yaml:1, turn 1: `when` must be a map, not `approved`");
-    check("- when: {contain: a}", "play.yaml:1, turn 1: `when` has no `contain` | did you mean `contains`?");
+    check("- when: {contain: a}", "play.yaml:1, turn 1: `when` takes no `contain` | did you mean `contains`?");
     check("- when: {turn: 0}", "play.yaml:1, turn 1: `turn` must be a whole number from 1, not `0`");
     check(
         "- when:\n    matches: '(a'",
@@ -65,10 +69,10 @@ fn every_mistake_says_where_it_is_and_what_was_expected() {
         "- when: {tool_result: {success: maybe}}",
         "play.yaml:1, turn 1: `success` must be true or false, not `maybe`",
     );
-    check("- usage: {input: 3}", "play.yaml:1, turn 1: `usage` has no `input` | did you mean `input_tokens`?");
+    check("- usage: {input: 3}", "play.yaml:1, turn 1: `usage` takes no `input` | did you mean `input_tokens`?");
     check(
         "- usage: {words: 3}",
-        &format!("play.yaml:1, turn 1: `usage` has no `words` | it may have {}", listed(USAGE_KEYS)),
+        &format!("play.yaml:1, turn 1: `usage` takes no `words` | it may have {}", listed(USAGE_KEYS)),
     );
     check("- usage: {input_tokens: -3}", "play.yaml:1, turn 1: `input_tokens` must be a whole number from 0, not `-3`");
     check("- delay_ms: soon", "play.yaml:1, turn 1: `delay_ms` must be a whole number from 0 to 600000, not `soon`");
@@ -98,7 +102,7 @@ fn every_mistake_says_where_it_is_and_what_was_expected() {
         "play.yaml:1, turn 1: `repeat` must be a whole number from 1, or `forever`, not `always`",
     );
     check("- repeat: 0", "play.yaml:1, turn 1: `repeat` must be a whole number from 1, or `forever`, not `0`");
-    check("[\n  \"one\",\n  {\"txet\": 1}\n]", "play.yaml:3, turn 2: a turn has no `txet` | did you mean `text`?");
+    check("[\n  \"one\",\n  {\"txet\": 1}\n]", "play.yaml:3, turn 2: a turn takes no `txet` | did you mean `text`?");
 }
 
 #[test]
