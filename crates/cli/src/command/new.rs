@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use adjutant_core::brief;
 use adjutant_core::words::id::Slug;
 use anyhow::Context;
+use serde_json::json;
 
 use crate::exit::Ending;
 
-/// Print a new brief, with every field explained
+/// Print a new brief, with its fields explained
 ///
-/// The brief is valid once its sections say what you want. Without `--out` nothing is written. A file that exists is
+/// The fields that most briefs need are explained, the others named. It is valid once its sections say what you want. Without `--out` nothing is written. A file that exists is
 /// never overwritten.
 #[derive(Debug, clap::Args)]
 pub struct NewArgs {
@@ -23,6 +24,10 @@ pub struct NewArgs {
     /// Write the brief to a new file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+
+    /// Print the brief and the file it was written to as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Prints the template of a brief, or writes it to a new file.
@@ -38,7 +43,11 @@ pub fn run(args: &NewArgs) -> anyhow::Result<Ending> {
     let today = jiff::tz::TimeZone::UTC.to_datetime(jiff::Timestamp::now()).date();
     let text = brief::template(&project, today);
     match &args.out {
-        Some(file) => write_new(file, &text),
+        Some(file) => write_new(file, &text, args.json),
+        None if args.json => {
+            super::print_json(&json!({ "brief": text, "file": null }))?;
+            Ok(Ending::Done)
+        }
         None => {
             io::stdout().lock().write_all(text.as_bytes()).context("can't print the brief")?;
             Ok(Ending::Done)
@@ -53,11 +62,14 @@ fn project_of(folder: &Path) -> Slug {
         .unwrap_or_else(|| "my-project".parse().expect("`my-project` is lower-case letters and a hyphen"))
 }
 
-fn write_new(file: &Path, text: &str) -> anyhow::Result<Ending> {
+fn write_new(file: &Path, text: &str, json: bool) -> anyhow::Result<Ending> {
     let written =
         OpenOptions::new().write(true).create_new(true).open(file).and_then(|mut new| new.write_all(text.as_bytes()));
     match written {
         Ok(()) => {
+            if json {
+                super::print_json(&json!({ "brief": text, "file": file.display().to_string() }))?;
+            }
             tell!("wrote {file}", file = file.display());
             tell!("hint: fill in its sections; `adjutant validate {file}` says what is left", file = file.display());
             Ok(Ending::Done)
@@ -91,7 +103,7 @@ mod tests {
     fn a_file_that_exists_is_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("brief.md");
-        let args = NewArgs { project: Some("orchard".parse().unwrap()), out: Some(file.clone()) };
+        let args = NewArgs { project: Some("orchard".parse().unwrap()), out: Some(file.clone()), json: false };
         assert_eq!(run(&args).unwrap(), Ending::Done);
         let written = std::fs::read_to_string(&file).unwrap();
         assert!(written.contains("project: orchard"), "{written}");
@@ -104,7 +116,11 @@ mod tests {
     #[test]
     fn a_folder_that_is_missing_is_an_error_that_names_the_file() {
         let folder = tempfile::tempdir().unwrap();
-        let args = NewArgs { project: Some("orchard".parse().unwrap()), out: Some(folder.path().join("no/brief.md")) };
+        let args = NewArgs {
+            project: Some("orchard".parse().unwrap()),
+            out: Some(folder.path().join("no/brief.md")),
+            json: false,
+        };
         assert!(run(&args).unwrap_err().to_string().contains("no/brief.md"));
     }
 }

@@ -81,7 +81,7 @@ pub struct FrontMatter {
 }
 
 /// The fields that mean something, in the order in which the help lists them.
-const FIELDS: [&str; 28] = [
+pub(super) const FIELDS: [&str; 28] = [
     "project", "brief_id", "deadline", "scope", "scope_locked", "mode", "authorized_costs", "workdir", "adapter",
     "model", "fallback", "script", "max_steps", "patience", "effort", "thinking_tokens", "detectors", "mcp_servers",
     "inherit_memory", "learned_profile", "cli", "roles", "role_adapters", "budgets", "role_budgets", "role_grants",

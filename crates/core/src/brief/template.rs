@@ -20,7 +20,10 @@ pub(super) const TO_FILL_IN: [(KnownSection, &str); 5] = [
     (KnownSection::Notes, "<what else is worth knowing, and what is not known>"),
 ];
 
-/// The text of a new brief for `project`, with every field explained. It is valid once the words of its sections are
+/// The fields that the template names without explaining them: what few briefs need.
+pub(super) const NAMED_ONLY: [&str; 5] = ["thinking_tokens", "learned_profile", "role_adapters", "role_effort", "cli"];
+
+/// The text of a new brief for `project`, with the fields that most briefs need explained and the others named. It is valid once the words of its sections are
 /// replaced.
 #[must_use]
 pub fn template(project: &Slug, today: Date) -> String {
@@ -97,6 +100,7 @@ mode: gated
 #   - git=mcp-server-git
 # Whether the agent sees what earlier runs of the project left in its memory.
 # inherit_memory: true
+# More fields, which docs/briefs.md explains: {others}
 ---
 
 # Objective
@@ -124,6 +128,7 @@ mode: gated
         sensitivities = Sensitivity::ALL.map(Sensitivity::name).join(", "),
         detectors = Detector::ALL.map(Detector::name).join(", "),
         roles = Role::WORDS.join(", "),
+        others = NAMED_ONLY.join(", "),
         tokens = super::values::BUDGET_MAX_TOKENS,
         minutes = super::values::BUDGET_MAX_WALL_CLOCK_MINUTES,
         calls = super::values::BUDGET_MAX_TOOL_CALLS_PER_SUBTASK,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::template::TO_FILL_IN;
+use super::template::{NAMED_ONLY, TO_FILL_IN};
 use super::*;
 use crate::detect::{Detector, Sensitivity};
 use crate::gate::custom_role::{CustomRole, CustomRoles};
@@ -762,6 +762,21 @@ fn everything_the_template_proposes_is_readable() {
     let proposed: Vec<&str> =
         text.lines().map(|line| line.strip_prefix("# ").filter(|_| proposal(line)).unwrap_or(line)).collect();
     assert_eq!(short(&read(&proposed.join("\n"))), Vec::<String>::new(), "{}", proposed.join("\n"));
+}
+
+#[test]
+fn the_template_explains_or_names_every_field_of_a_brief() {
+    let text = template(&"orchard".parse().unwrap(), jiff::civil::date(2024, 5, 6));
+    let front: Vec<&str> = text.split("---\n").nth(1).unwrap().lines().collect();
+    for field in super::fields::FIELDS {
+        let key = format!("{field}: ");
+        let is_key = |line: &&str| {
+            let line = line.trim_start_matches("# ");
+            line.starts_with(&key) || line.trim_end() == key.trim_end() || line.contains(&format!(" in {key}"))
+        };
+        assert_eq!(front.iter().any(is_key), !NAMED_ONLY.contains(&field), "{field}");
+        assert!(text.contains(field), "{field}");
+    }
 }
 
 #[test]
