@@ -20,6 +20,9 @@ pub struct DashboardArgs {
     /// The port; 0 takes a free one
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
+    /// Print the address as a JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Serves until Ctrl-C.
@@ -32,7 +35,11 @@ pub fn run(args: &DashboardArgs, place: &Place) -> anyhow::Result<Ending> {
                 .hint("another program may have it: name another with --port, or leave it out")
         })?;
         // The address is the result: on stdout, whole, on a line of its own.
-        super::print(&format!("{}\n", dashboard.url()))?;
+        if args.json {
+            super::print_json(&serde_json::json!({ "url": dashboard.url() }))?;
+        } else {
+            super::print(&format!("{}\n", dashboard.url()))?;
+        }
         tell!("open it in a browser on this machine: it works once; Ctrl-C ends the dashboard");
         let stop = CancellationToken::new();
         let serving = tokio::spawn(dashboard.serve(stop.clone()));

@@ -52,12 +52,18 @@ enum TrustCommand {
         /// Don't ask: you have read them
         #[arg(long)]
         yes: bool,
+        /// Print the files that are trusted from now on as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Trust files no more; a run that began with them keeps its hooks
     Remove {
         /// The files, as `list` shows them
         #[arg(required = true)]
         files: Vec<PathBuf>,
+        /// Print the files that are trusted no more as JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -77,8 +83,20 @@ pub fn run(args: &TrustArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     match &args.what {
         TrustCommand::List { workdir, json } => list(&home, workdir.as_deref(), *json),
-        TrustCommand::Add { files, workdir, yes } => add(&home, files, workdir.as_deref(), *yes),
-        TrustCommand::Remove { files } => remove(&home, files),
+        TrustCommand::Add { files, workdir, yes, json } => {
+            let added = add(&home, files, workdir.as_deref(), *yes)?;
+            if *json {
+                super::print_json(&serde_json::json!({ "trusted": added }))?;
+            }
+            Ok(Ending::Done)
+        }
+        TrustCommand::Remove { files, json } => {
+            let removed = remove(&home, files)?;
+            if *json {
+                super::print_json(&serde_json::json!({ "removed": removed }))?;
+            }
+            Ok(Ending::Done)
+        }
     }
 }
 
@@ -128,7 +146,8 @@ fn list(home: &Home, workdir: Option<&Path>, json: bool) -> anyhow::Result<Endin
     Ok(Ending::Done)
 }
 
-fn add(home: &Home, files: &[PathBuf], workdir: Option<&Path>, yes: bool) -> anyhow::Result<Ending> {
+/// Trusts files as they are now. Returns the paths of those that were not trusted before.
+fn add(home: &Home, files: &[PathBuf], workdir: Option<&Path>, yes: bool) -> anyhow::Result<Vec<String>> {
     let folder = project(workdir)?;
     let wanted = if files.is_empty() {
         wanting(home, &folder)?
@@ -136,7 +155,7 @@ fn add(home: &Home, files: &[PathBuf], workdir: Option<&Path>, yes: bool) -> any
         files.iter().map(|file| named(&folder, file)).collect::<anyhow::Result<_>>()?
     };
     let mut store = Trust::load(home).map_err(failure)?;
-    let mut added = 0;
+    let mut added = Vec::new();
     for (path, name) in wanted {
         let Some(content) = trust::content(&path).map_err(failure)? else {
             return Err(Failure::usage(format!("there is no `{}` to trust", path.display())).into());
@@ -152,22 +171,23 @@ fn add(home: &Home, files: &[PathBuf], workdir: Option<&Path>, yes: bool) -> any
                 .into());
         }
         trust_as_shown(home, &mut store, &path, &name, &content)?;
-        added += 1;
+        added.push(shown(&path));
     }
     // A configuration that is trusted from now on may name hooks whose files nobody has looked at.
     let rest = files.is_empty()
-        && added > 0
+        && !added.is_empty()
         && wanting(home, &folder)?.iter().any(|(path, name)| {
             let content = trust::content(path).ok().flatten();
             content.is_some_and(|content| store.standing(path, name, &content) != Standing::Trusted)
         });
     if rest {
-        return add(home, &[], workdir, yes);
+        added.extend(add(home, &[], workdir, yes)?);
+        return Ok(added);
     }
-    if added == 0 && files.is_empty() {
+    if added.is_empty() && files.is_empty() {
         tell!("nothing here wants to be trusted");
     }
-    Ok(Ending::Done)
+    Ok(added)
 }
 
 /// Asks an operator at a terminal about each content that the project would run and that isn't trusted yet, once each.
@@ -224,7 +244,9 @@ fn trust_as_shown(home: &Home, store: &mut Trust, path: &Path, name: &str, conte
     Ok(())
 }
 
-fn remove(home: &Home, files: &[PathBuf]) -> anyhow::Result<Ending> {
+/// Trusts files no more. Returns their paths.
+fn remove(home: &Home, files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
+    let mut removed = Vec::new();
     let mut store = Trust::load(home).map_err(failure)?;
     for file in files {
         let path = std::path::absolute(file).with_context(|| format!("can't tell where `{}` is", file.display()))?;
@@ -235,8 +257,9 @@ fn remove(home: &Home, files: &[PathBuf]) -> anyhow::Result<Ending> {
                 .into());
         }
         tell!("trusted no more: `{}`", path.display());
+        removed.push(shown(&path));
     }
-    Ok(Ending::Done)
+    Ok(removed)
 }
 
 /// The folder of the project, absolute and without links, so that its files are called the same each time.
