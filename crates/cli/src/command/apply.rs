@@ -28,7 +28,7 @@ use crate::settings::{self, Place};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  adjutant apply RUN\n  adjutant undo RUN apply-1 --exact")]
 pub struct ApplyArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Don't ask
@@ -62,7 +62,9 @@ pub fn run(args: &ApplyArgs, place: &Place) -> anyhow::Result<Ending> {
             "the run `{run_id}` worked in `{}` itself: there is nothing to bring home",
             changes.options.workdir
         );
-        return Err(Failure::usage(what).hint(format!("`adjutant diff {run_id}` shows what it changed")).into());
+        return Err(Failure::usage(what)
+            .hint(format!("`adjutant diff {}` shows what it changed", changes.called))
+            .into());
     };
     if !changes.change.is_from_start {
         let what =
@@ -88,7 +90,7 @@ pub fn run(args: &ApplyArgs, place: &Place) -> anyhow::Result<Ending> {
 }
 
 fn bring_home(args: &ApplyArgs, changes: &RunChanges, folder: &Workdir, target: &str) -> anyhow::Result<Ending> {
-    let run_id = &changes.run_id;
+    let RunChanges { run_id, called, .. } = changes;
     let (mut steps, mut conflicts) = (Vec::new(), Vec::new());
     for change in &changes.change.paths {
         match step(change, folder) {
@@ -149,7 +151,7 @@ fn bring_home(args: &ApplyArgs, changes: &RunChanges, folder: &Workdir, target: 
     for step in &steps {
         put(folder, &step.change.path, step.becomes.as_ref()).with_context(|| {
             Failure::ending(Ending::Failed, format!("`{}` can't be written", shown(&step.change.path)))
-                .hint(format!("`adjutant undo {run_id} {name} --exact` takes back what was written before it"))
+                .hint(format!("`adjutant undo {called} {name} --exact` takes back what was written before it"))
         })?;
     }
     if let Err(error) = changes.rescues.note_end(folder, &name) {
@@ -157,7 +159,7 @@ fn bring_home(args: &ApplyArgs, changes: &RunChanges, folder: &Workdir, target: 
     }
     say(true, Some(&name))?;
     if !args.json {
-        super::print(&format!("done; `adjutant undo {run_id} {name} --exact` takes it back\n"))?;
+        super::print(&format!("done; `adjutant undo {called} {name} --exact` takes it back\n"))?;
     }
     Ok(Ending::Done)
 }

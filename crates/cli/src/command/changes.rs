@@ -27,6 +27,8 @@ const NAMED_MAX: usize = 8;
 pub struct RunChanges {
     /// The run.
     pub run_id: RunId,
+    /// The name that means it and no other run of its brief.
+    pub called: String,
     /// The options that hold for it.
     pub options: RunOptions,
     /// Its rescues.
@@ -80,7 +82,8 @@ impl RunChanges {
         let change = rescues
             .whole_change(&workdir, &made)
             .with_context(|| format!("can't compare `{}` with what was kept", options.workdir))?;
-        Ok(Self { run_id, options, rescues, change, commands })
+        let called = runs::called(home, &run_id);
+        Ok(Self { run_id, called, options, rescues, change, commands })
     }
 
     /// Returns the diffs of the files, or of those at or below `paths`.

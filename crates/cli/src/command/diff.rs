@@ -18,7 +18,7 @@ use crate::settings::Place;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  adjutant diff RUN --stat\n  adjutant diff RUN src | git apply")]
 pub struct DiffArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Only these files and folders

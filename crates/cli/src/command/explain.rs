@@ -8,7 +8,7 @@ use adjutant_core::session::explain;
 use adjutant_core::trace::RunOptions;
 use adjutant_core::view::{self};
 use adjutant_core::words::Category;
-use adjutant_core::words::visible::visible_text;
+use adjutant_core::words::visible::{visible_line, visible_text};
 use adjutant_runtime::assembly::{latest_options, procedure};
 use adjutant_store::journal;
 use adjutant_store::runs::{self, Found};
@@ -29,12 +29,12 @@ use crate::sitting;
                   adjutant explain RUN 3\n  \
                   adjutant explain RUN --authority")]
 pub struct ExplainArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
-    /// The call: the number of its row in `inspect RUN --tools`
-    #[arg(value_parser = clap::value_parser!(u32).range(1..), required_unless_present = "authority")]
-    call: Option<u32>,
+    /// The call: the number of its row in `inspect RUN --tools`, its slot such as `call-5.1`, or the agent's own name for it
+    #[arg(required_unless_present = "authority")]
+    call: Option<String>,
     /// Show what each role may do instead, and why
     #[arg(long, conflicts_with = "call")]
     authority: bool,
@@ -58,20 +58,34 @@ pub fn run(args: &ExplainArgs, place: &Place) -> anyhow::Result<Ending> {
     if let Some(first) = reading.damaged.first() {
         tell!(
             "warning: the journal is damaged or was changed after it was written ({first}), so this may not be what \
-             happened; `adjutant trace verify {run_id}` says where"
+             happened; `adjutant trace verify {}` says where",
+            runs::called(&home, &run_id)
         );
     }
     let start = sitting::run_start(&reading.events)?;
     let options = latest_options(&reading.events, &start.options);
     let brief = sitting::recorded_brief(&start.brief, start.options.work.custom_roles())?;
-    let Some(call) = args.call else {
+    let called = runs::called(&home, &run_id);
+    let Some(name) = &args.call else {
         let authorized_costs = amended(brief.authorized_costs.clone(), &reading.events);
         return authority(&Brief { authorized_costs, ..brief }, options, args.json);
     };
+    let named = explain::calls_named(&reading.events, name);
+    let rows = named.iter().map(|call| call.row.to_string()).collect::<Vec<_>>().join(", ");
+    let call = match named.as_slice() {
+        [] => 0,
+        [one] => one.row,
+        _ => {
+            return Err(Failure::usage(format!("`{}` may be several calls of `{run_id}`", visible_line(name)))
+                .hint(format!("say the number of its row in `adjutant inspect {called} --tools`: one of {rows}"))
+                .into());
+        }
+    };
     let run = procedure(&brief, options, start.offered.as_deref());
     let Some(explanation) = explain::explain(&reading.events, run, call) else {
-        return Err(Failure::ending(Ending::Failed, format!("the run `{run_id}` has no call {call}"))
-            .hint(format!("`adjutant inspect {run_id} --tools` shows its calls with their numbers"))
+        let what = format!("the run `{run_id}` has no call `{}`", visible_line(name));
+        return Err(Failure::ending(Ending::Failed, what)
+            .hint(format!("`adjutant inspect {called} --tools` shows its calls with their numbers"))
             .into());
     };
     if args.json {

@@ -36,7 +36,7 @@ use crate::settings::{self, Place};
 /// that can't be read are named and skipped. Of several views the first in the order below is shown.
 #[derive(Debug, clap::Args)]
 pub struct InspectArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Show the events, one line each

@@ -31,7 +31,7 @@ use crate::sitting;
 /// exit code 1 if anything differs. Changes nothing.
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Try a detector at another sensitivity, as `blocker=loose` (may be given several times)

@@ -43,7 +43,7 @@ use crate::sitting::{self, SittingPlace};
                   adjutant resume RUN --context \"the port is 8080\"\n  \
                   adjutant resume RUN --extend 10")]
 pub struct ResumeArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// What a blocked agent should know: a text, or the name of a file that holds it

@@ -30,7 +30,7 @@ use crate::sitting;
 /// and whatever is answered meanwhile.
 #[derive(Debug, clap::Args)]
 pub struct PauseArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Cancel what is in flight instead of letting it end
@@ -44,7 +44,7 @@ pub struct PauseArgs {
 /// Stop a run for good
 #[derive(Debug, clap::Args)]
 pub struct StopArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Print what was said to which run as JSON
@@ -55,7 +55,7 @@ pub struct StopArgs {
 /// Tell a running agent something at its next turn
 #[derive(Debug, clap::Args)]
 pub struct SteerArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Tell one part that is at work, such as `subtask/2.1` or `critic` [default: whichever is at work]
@@ -75,7 +75,7 @@ pub struct SteerArgs {
 /// again; the agent is told; it is on record.
 #[derive(Debug, clap::Args)]
 pub struct AmendArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Authorize a category too (may be given several times)

@@ -24,7 +24,7 @@ use crate::settings::Place;
 /// where its copy is, and what to type next. Changes nothing.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
     /// Print it as JSON

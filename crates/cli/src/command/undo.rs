@@ -4,10 +4,13 @@ use std::fmt::Write;
 use std::path::Path;
 
 use adjutant_core::gate::rescue::Extent;
+use adjutant_core::session::explain::{self, NamedCall};
 use adjutant_core::words::id::RunId;
+use adjutant_core::words::text::count_of;
 use adjutant_core::words::visible::visible_line;
 use adjutant_host::rescue::{Change, Manifest, NotRestored, Occasion, Plan, RUN, Reach, Rescues, UNDO};
 use adjutant_host::workdir::{self, Workdir};
+use adjutant_store::journal;
 use adjutant_store::lease::LeaseError;
 use adjutant_store::runs::{self, Found};
 use adjutant_store::{Damage, FileJournal, Home, OpenError, Owner};
@@ -34,10 +37,10 @@ const SHOWN_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  adjutant undo RUN --list\n  adjutant undo RUN 9 --file src/main.rs")]
 pub struct UndoArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     #[arg(add = ArgValueCandidates::new(candidates::runs))]
     run: String,
-    /// The call: its number, or a name that `--list` shows; the last one if it is left out
+    /// The call: its number, a name that `--list` shows, or the agent's own name for it; the last one if it is left out
     call: Option<String>,
     /// Only list what can be undone
     #[arg(long, conflicts_with_all = ["call", "exact", "yes"])]
@@ -73,9 +76,10 @@ pub fn run(args: &UndoArgs, place: &Place) -> anyhow::Result<Ending> {
     if args.list {
         return list(args, &run_id, &kept);
     }
-    let manifest = chosen(&run_id, &kept, args.call.as_deref())?;
+    let manifest = chosen(&home, &run_id, &kept, args.call.as_deref())?;
     let journal = hold(&home, &run_id)?;
-    let ending = undo(args, &run_id, &rescues, manifest, &kept);
+    let run = NamedRun { called: runs::called(&home, &run_id), run_id };
+    let ending = undo(args, &run, &rescues, manifest, &kept);
     if let Some(journal) = journal {
         journal.close().context("can't close the journal")?;
     }
@@ -101,7 +105,19 @@ fn hold(home: &Home, run_id: &RunId) -> anyhow::Result<Option<FileJournal>> {
     }
 }
 
-fn chosen<'k>(run_id: &RunId, kept: &'k [Manifest], call: Option<&str>) -> anyhow::Result<&'k Manifest> {
+fn chosen<'k>(home: &Home, run_id: &RunId, kept: &'k [Manifest], call: Option<&str>) -> anyhow::Result<&'k Manifest> {
+    // Only a name of the agent's needs the journal, which may be beyond reading where files are to be had back.
+    let events = |name: &str| match journal::read_only(home, run_id) {
+        Ok(reading) => explain::calls_named(&reading.events, name),
+        Err(_) => Vec::new(),
+    };
+    let is_of = |manifest: &Manifest, call: &NamedCall| {
+        let (part, slot) = manifest.name.rsplit_once("call-").unwrap_or_default();
+        let number = slot.split_once('.').map(|(number, _)| number);
+        let part = part.trim_end_matches('-');
+        number == Some(call.number.to_string().as_str())
+            && (part.is_empty() || part == call.part.as_str().replace('/', "-"))
+    };
     let is_meant = |manifest: &&Manifest| match call {
         None => manifest.before != UNDO,
         Some(named) => {
@@ -111,22 +127,36 @@ fn chosen<'k>(run_id: &RunId, kept: &'k [Manifest], call: Option<&str>) -> anyho
                 || call.and_then(|slot| slot.split_once('.')).is_some_and(|(number, _)| number == named)
         }
     };
-    kept.iter().rev().find(is_meant).ok_or_else(|| {
+    let by_name = kept.iter().rev().find(is_meant);
+    let found = by_name.or_else(|| {
+        let named = call.map(events).unwrap_or_default();
+        kept.iter().rev().find(|manifest| named.iter().any(|call| is_of(manifest, call)))
+    });
+    found.ok_or_else(|| {
         let what = match call {
             Some(call) => format!("nothing was kept before the call `{}` of {run_id}", visible_line(call)),
             None => format!("nothing of {run_id} can be undone: before none of its calls anything was kept"),
         };
-        Failure::usage(what).hint(format!("`adjutant undo {run_id} --list` shows what can be undone")).into()
+        Failure::usage(what)
+            .hint(format!("`adjutant undo {} --list` shows what can be undone", runs::called(home, run_id)))
+            .into()
     })
+}
+
+/// A run, and the name that means it and no other run of its brief.
+struct NamedRun {
+    run_id: RunId,
+    called: String,
 }
 
 fn undo(
     args: &UndoArgs,
-    run_id: &RunId,
+    run: &NamedRun,
     rescues: &Rescues,
     manifest: &Manifest,
     kept: &[Manifest],
 ) -> anyhow::Result<Ending> {
+    let NamedRun { run_id, called } = run;
     let workdir = Workdir::open(Path::new(&manifest.workdir)).map_err(|source| {
         anyhow::Error::new(source).context(Failure::ending(
             Ending::Failed,
@@ -192,7 +222,7 @@ fn undo(
         for NotRestored { path, why } in &failed {
             writeln!(text, "  {}: NOT as it was: {}", shown(path), visible_line(why)).unwrap_or_default();
         }
-        let back = undone_by.map(|name| format!("; `adjutant undo {run_id} {name} --exact` takes that back"));
+        let back = undone_by.map(|name| format!("; `adjutant undo {called} {name} --exact` takes that back"));
         let done = if failed.is_empty() { "done" } else { "done but for what is named above" };
         super::print(&format!("{text}{done}{}\n", back.unwrap_or_default()))?;
     }
@@ -280,6 +310,10 @@ fn list(args: &UndoArgs, run_id: &RunId, kept: &[Manifest]) -> anyhow::Result<En
     let mut text = String::new();
     for manifest in kept {
         let (files, bytes) = manifest.size();
+        let kept = match files {
+            0 => "nothing was there".to_owned(),
+            files => format!("{}, {}", count_of(files, "file", "files"), count_of(bytes, "byte", "bytes")),
+        };
         let left_out = match manifest.left_out.len() {
             0 => String::new(),
             count => format!(", {count} not kept"),
@@ -287,7 +321,7 @@ fn list(args: &UndoArgs, run_id: &RunId, kept: &[Manifest]) -> anyhow::Result<En
         let paths = manifest.paths.as_ref().map_or_else(|| "the whole folder".to_owned(), |paths| paths.join(", "));
         let (name, at) = (&manifest.name, made_at(manifest));
         let (before, paths) = (visible_line(&manifest.before), visible_line(&paths));
-        writeln!(text, "{name}  {at}  {before}  {files} files, {bytes} bytes{left_out}: {paths}").unwrap_or_default();
+        writeln!(text, "{name}  {at}  {before}  {kept}{left_out}: {paths}").unwrap_or_default();
     }
     super::print(&text)?;
     Ok(Ending::Done)

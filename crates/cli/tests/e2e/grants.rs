@@ -110,7 +110,7 @@ fn explain_says_why_a_call_was_held_and_what_would_have_let_it_through() {
     assert_eq!(second["judgements"][0]["differs"], false);
     let effects = second["effects"].as_array().expect("a list");
     assert!(effects.iter().any(|effect| effect["category"] == "filesystem_delete"), "{effects:?}");
-    home.run(&["explain", RUN, "3"]).expect_code(1).expect_text("has no call 3");
+    home.run(&["explain", RUN, "3"]).expect_code(1).expect_text("has no call `3`");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod adapters;
 mod anthropic;
 mod at_a_terminal;
+mod asked;
 mod attacks;
 mod calls;
 mod changes;

@@ -139,6 +139,53 @@ pub fn explain<P: HasSessions>(events: &[Event], mut run: Run<P>, call: u32) -> 
     explanation
 }
 
+/// A call of a run by all the names that it is shown under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCall {
+    /// Its number among the calls of the run, as `inspect --tools` has it.
+    pub row: u32,
+    /// Its part.
+    pub part: Part,
+    /// Its number in its part, as its slot has it.
+    pub number: u32,
+}
+
+/// Returns the calls that `name` may mean: the number of a row, a slot (`call/5.1` or `call-5.1`, with its part before it
+/// where the run has several), or the agent's own name for a call, which may come back.
+#[must_use]
+pub fn calls_named(events: &[Event], name: &str) -> Vec<NamedCall> {
+    let mut found = Vec::new();
+    let mut row = 0;
+    let mut before: BTreeMap<&Part, u32> = BTreeMap::new();
+    let as_number = name.parse().ok();
+    let slot = slot_named(name);
+    for event in events {
+        let Body::Turn(TurnEvent::AgentReply { calls, .. }) = &event.body else { continue };
+        let own = before.entry(&event.part).or_default();
+        for call in calls {
+            row += 1;
+            *own += 1;
+            let is_slot = slot.as_ref().is_some_and(|(part, number)| {
+                number == own && (part.is_empty() || *part == event.part.as_str().replace('/', "-"))
+            });
+            // A number is a row, also where an agent names its calls by numbers.
+            let is_meant = as_number.map_or_else(|| is_slot || call.call_id == name, |number: u32| number == row);
+            if is_meant {
+                found.push(NamedCall { row, part: event.part.clone(), number: *own });
+            }
+        }
+    }
+    found
+}
+
+/// Returns the part and the number of a call in the name of its slot; the part with dashes, empty if it is left out.
+fn slot_named(name: &str) -> Option<(String, u32)> {
+    let name = name.replace('/', "-");
+    let (part, slot) = name.rsplit_once("call-")?;
+    let number = slot.split_once('.').map_or(slot, |(number, _)| number);
+    Some((part.trim_end_matches('-').to_owned(), number.parse().ok()?))
+}
+
 /// Returns the part that the call numbered `call` of the run belongs to, and its number there.
 fn place(events: &[Event], call: u32) -> Option<(Part, u32)> {
     let mut left = usize::try_from(call).ok()?;

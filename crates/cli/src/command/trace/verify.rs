@@ -30,7 +30,7 @@ const SHOWN_MAX: usize = 50;
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["run", "all", "pack"])))]
 pub(super) struct VerifyArgs {
-    /// The run: its name, a unique beginning of it, or its brief's id for the latest
+    /// The run: its name, a unique beginning of it, or its brief's id for the latest (`ID-r1`: the first)
     run: Option<String>,
     /// Every run there is
     #[arg(long)]
