@@ -334,6 +334,7 @@ const CORE_MODULES: &[(&str, &[&str])] = &[
     ("trace", &["words", "gate", "memory"]),
     ("detect", &["words"]),
     ("handoff", &["words"]),
+    ("supervise", &[]),
     ("brief", &["words", "gate", "detect"]),
     ("budget", &["words", "trace"]),
     ("procedure", &["words", "gate", "trace"]),

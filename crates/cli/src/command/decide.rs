@@ -112,11 +112,17 @@ enum LineRead {
     End,
 }
 
-/// Reads the next line into `line`, without its line feed and without keeping more than a line may have.
+/// Reads the next line into `line`, without its line feed and without keeping more than a line may have. A long one is read
+/// in two pieces, so that it gets just that room: grown as usual it would get twice as much.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<LineRead> {
-    let limit = LINE_BYTES_MAX as u64 + 1;
-    if input.by_ref().take(limit).read_until(b'\n', line)? == 0 {
+    const PIECE: usize = LINE_BYTES_MAX / 2;
+    if input.by_ref().take(PIECE as u64).read_until(b'\n', line)? == 0 {
         return Ok(LineRead::End);
+    }
+    if line.len() == PIECE && line.last() != Some(&b'\n') {
+        let rest = LINE_BYTES_MAX + 1 - PIECE;
+        line.reserve_exact(rest);
+        input.by_ref().take(rest as u64).read_until(b'\n', line)?;
     }
     if line.last() == Some(&b'\n') {
         line.pop();

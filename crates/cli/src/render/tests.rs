@@ -147,8 +147,8 @@ fn calls_that_were_not_made_are_told_apart() {
         let rejection = Rejection::Denied;
         screen.show(Body::Call(CallEvent::ToolRejected { call, call_id, name, rejection, content: String::new() }));
     }
-    let expected = "  \u{2717} shell_exec rm 1 was not called: denied\n  \u{2717} shell_exec rm 2 was not called: denied\n  \u{2717} \
-                    shell_exec was not called: denied";
+    let expected = "  \u{2717} shell_exec rm 1 was not called:\n    denied\n  \u{2717} shell_exec rm 2 was not called:\n    \
+                    denied\n  \u{2717} shell_exec was not called: denied";
     assert_eq!(screen.seen(), expected);
 }
 

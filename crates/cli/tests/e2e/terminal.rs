@@ -245,7 +245,7 @@ pub fn at_the_question(home: &TestHome) -> Terminal {
     terminal.expect("> ");
     terminal.type_text("go\n");
     terminal.expect("Phase 1: execute");
-    terminal.expect("Phase 3: destructive");
+    terminal.expect("Phase 3: needs approval");
     terminal.expect("? The agent announces something that nothing authorizes (filesystem_delete):");
     for option in
         ["y         yes, this once", "category  yes, and for the rest of the run everything", "(n: <why> tells it why)"]

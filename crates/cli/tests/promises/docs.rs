@@ -453,7 +453,7 @@ fn the_lines_on_the_page_about_decide_are_what_the_program_answers() {
     let place = Place::new();
     let page = read("docs/decide.md");
     let blocks: Vec<&str> = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    let whats = ["brief", "detect", "gate", "shell", "patch"];
+    let whats = ["brief", "detect", "gate", "shell", "patch", "stuck", "stuck"];
     assert_eq!(blocks.len(), whats.len());
     for (block, what) in blocks.into_iter().zip(whats) {
         let (asked, answered) = block.trim().split_once('\n').expect("a line and its answer");

@@ -138,18 +138,6 @@ impl Decider<'_> {
         Some(self.say(MessageKind::Steer, self.state.steps.number, prompts::said(said)))
     }
 
-    /// Tells the agent what the operator wants it told, unless the step ends here and the operator is asked before the next:
-    /// then it is told with that one. A message never puts off the stop that gated mode promises.
-    pub(super) fn steered_before_stop(&self, taken: &ReadTurn) -> Option<Next> {
-        let told = self.steered()?;
-        let is_asked_first = self.mode() == Mode::Gated
-            && self.next_round(taken).is_none()
-            && self.break_silence(taken).is_none()
-            && self.hand_off(taken).is_none()
-            && self.completed(taken).is_none();
-        (!is_asked_first).then_some(told)
-    }
-
     /// Returns true if the agent's announcements count as acts: a role that can only read announces none.
     pub(super) fn may_act(&self) -> bool {
         match &self.setup.task {

@@ -8,7 +8,7 @@ use adjutant_core::session::Setup;
 use adjutant_core::session::replay::replay;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, TurnEvent};
 use adjutant_core::words::tool::{ToolCall, ToolEffect};
-use adjutant_core::words::{Amendment, Budget, Category, Message, MessageKind, Mode, Outcome, QuestionKind};
+use adjutant_core::words::{Amendment, Budget, Category, Message, MessageKind, Outcome, QuestionKind};
 use serde_json::json;
 
 use crate::simulator::{self, Ended, Plan, Said, World, alone, call, simulate, tool};
@@ -83,37 +83,6 @@ fn what_the_operator_says_reaches_the_agent_at_its_next_turn_and_only_once() {
         (0..told).filter(|at| matches!(ended.journal[*at].body, Body::Call(CallEvent::ToolResult { .. }))).collect();
     assert_eq!(results.len(), 2);
     assert!(matches!(ended.journal[told + 1].body, Body::Turn(TurnEvent::AgentRequest { .. })));
-}
-
-#[test]
-fn a_message_does_not_put_off_the_stop_of_a_gated_step() {
-    let turn = |number: usize| {
-        let name = format!("{number}.txt");
-        Said::calls("writes", vec![write(&name, &name, "x")])
-    };
-    let script: Vec<Said> = std::iter::once(Said::text(SUMMARY)).chain((1..=6).map(turn)).collect();
-    let gated = Arc::new(Setup { mode: Some(Mode::Gated), ..setup(&["filesystem_write"]) });
-    let with = |messages: Vec<(usize, Message)>, step: &[&str]| {
-        let mut world = world(&script);
-        world.messages = messages;
-        world.answers.insert("step", step.iter().map(|answer| (*answer).to_owned()).collect());
-        simulate(&|| alone(&gated), &world, &Plan::default()).expect("no rule is broken")
-    };
-    let quiet = with(Vec::new(), &[]);
-    assert_eq!((quiet.files.len(), quiet.open.len()), (3, 1), "three turns with calls, then the operator is asked");
-    let first_call = place(&quiet, |body| matches!(body, Body::Call(CallEvent::ToolCall { .. })));
-    // Whenever it comes: at any event of the step, and while the question is open.
-    for at in first_call..=quiet.journal.len() {
-        let steer = || vec![(at, Message::Steer("mind the gap".to_owned()))];
-        let ended = with(steer(), &[]);
-        let open: Vec<QuestionKind> = ended.open.iter().map(|(_, kind)| *kind).collect();
-        assert_eq!((ended.files.len(), open), (3, vec![QuestionKind::Step]), "said at {at}");
-        // It isn't lost: it is told with the next step at the latest.
-        let gone_on = with(steer(), &["ok"]);
-        let is_told = |event: &Event| matches!(&event.body, Body::Turn(TurnEvent::Message { kind: MessageKind::Steer, text, .. }) if text.contains("mind the gap"));
-        assert_eq!(gone_on.journal.iter().filter(|event| is_told(event)).count(), 1, "said at {at}");
-        assert_eq!(gone_on.files.len(), 6, "said at {at}");
-    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl Steps {
                     self.number = *step;
                     self.rounds = 0;
                 }
-                MessageKind::Context => self.rounds = 0,
+                MessageKind::Steer | MessageKind::Context => self.rounds = 0,
                 _ => {}
             },
             Body::Turn(TurnEvent::AgentReply { calls, .. }) => self.rounds += u32::from(!calls.is_empty()),
