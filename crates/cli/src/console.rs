@@ -378,7 +378,7 @@ impl Console {
                 return EntryOutcome::Refused;
             }
             TypedEntry::End => {
-                self.screen.with_renderer(|renderer| renderer.echo("", "end of input"));
+                self.screen.with_renderer(|renderer| renderer.echo("", "end of input: the question stays open"));
                 return EntryOutcome::End;
             }
         };
@@ -429,7 +429,10 @@ impl Console {
                     question.acts
                 )
             }
-            false => format!("Not one of the options {options}."),
+            false if kind == QuestionKind::Destructive => {
+                format!("Not one of the options {options}. `n: <why>` tells the agent; `?` shows the question again.")
+            }
+            false => format!("Not one of the options {options}. `?` shows the question again."),
         });
         questions.refuse(number);
         EntryOutcome::Refused

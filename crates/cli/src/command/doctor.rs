@@ -410,7 +410,7 @@ fn sandboxed(
         Mode::Off => "switched off: commands can do what you can".to_owned(),
         Mode::Best | Mode::Required if found.is_whole() => {
             let layers: Vec<&str> = found.layers.held.iter().map(|layer| layer.as_str()).collect();
-            format!("every wall held ({})", layers.join(", "))
+            format!("fully active ({})", layers.join(", "))
         }
         Mode::Best | Mode::Required => format!("missing: {}", sandbox::lacks(&found)),
     };

@@ -190,7 +190,8 @@ impl Renderer {
             Body::Call(CallEvent::ToolRejected { rejection: Rejection::Answered, .. }) => {}
             Body::Call(CallEvent::ToolRejected { call_id, name, rejection, .. }) => {
                 let subject = self.rejected_subject(&event.part, call_id, name);
-                self.line(TextTone::Warning, &format!("  \u{2717} {subject} was not called: {}", word(rejection)));
+                let why = not_called(*rejection, self.status.phase());
+                self.line(TextTone::Warning, &format!("  \u{2717} {subject} {why}"));
             }
             Body::Call(CallEvent::Interrupted { slot, effect }) => {
                 self.line(TextTone::Warning, &format!("! {slot} was interrupted; its effect: {}", word(effect)));
@@ -270,7 +271,7 @@ impl Renderer {
     pub(super) fn sandbox(&mut self, missing: &[String], layers: &[String], absent: &BTreeMap<String, String>) {
         if missing.is_empty() && absent.is_empty() {
             let layers = visible_line(&layers.join(", ")).into_owned();
-            self.line(TextTone::Dim, &format!("sandbox: every wall held ({layers})"));
+            self.line(TextTone::Dim, &format!("sandbox: fully active ({layers})"));
         }
         for (layer, why) in absent {
             let why = visible_line(why);
@@ -319,6 +320,25 @@ impl Renderer {
             &format!("\u{2500}\u{2500} {number}{}{} \u{2500}\u{2500}", visible_line(&said), visible_line(&reason)),
         );
     }
+}
+
+/// Says in an operator's words that a call was answered without being made, and why.
+fn not_called(rejection: Rejection, phase: Option<PhaseName>) -> String {
+    let why = match rejection {
+        Rejection::Phase if phase == Some(PhaseName::Intake) => {
+            return "blocked: no tools until you accept the summary".to_owned();
+        }
+        Rejection::Phase => return "blocked: no tools in this phase".to_owned(),
+        Rejection::UnknownTool => "there is no such tool",
+        Rejection::BadArguments => "its arguments can't be read",
+        Rejection::Refused => "refused by a rule",
+        Rejection::Denied => "denied",
+        Rejection::RetryCap => "the same call failed too often",
+        Rejection::Skipped => "the same turn stopped or was denied",
+        Rejection::EffectUnknown => "it was cut off before, and its effect is unknown",
+        Rejection::Answered => "answered",
+    };
+    format!("was not called: {why}")
 }
 
 /// The word that a journal has for `value`.

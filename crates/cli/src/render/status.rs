@@ -39,6 +39,11 @@ impl RunStatus {
         Self { phase: None, step: 0, spending: Spending::default(), in_flight: BTreeMap::new(), began: now }
     }
 
+    /// Returns the phase of the session that entered one last.
+    pub(super) fn phase(&self) -> Option<PhaseName> {
+        self.phase
+    }
+
     /// Takes over what the run took so far.
     pub(super) fn seed(&mut self, spending: Spending) {
         self.spending = spending;

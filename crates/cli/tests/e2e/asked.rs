@@ -166,7 +166,7 @@ fn an_answer_that_nobody_can_mean_is_refused() {
         home.run(&["inbox", "answer", RUN, day]).expect_code(2).expect_text(why);
     }
     home.run(&["inbox", "answer", RUN, ""]).expect_code(2).expect_text("an empty answer; say `n` for a no");
-    home.run(&["inbox", "show", RUN]).expect_code(0).expect_text("May it?");
+    home.run(&["inbox", "show", RUN]).expect_code(0).expect_text("Allow this?");
     home.run(&["inbox", "answer", RUN, "p", "2999-01-01"]).expect_code(0);
 }
 

@@ -82,13 +82,13 @@ fn a_question_that_was_open_at_a_kill_is_asked_again() {
     let mut again = Terminal::start(&home, &["resume", FIRST], &[]);
     again.expect("resuming 2026-01-15-FIRST");
     again.expect("All tests pass, and no program uses the left-overs. I'll delete the build folder.");
-    again.expect("? The agent announces something that nothing authorizes (filesystem_delete):");
+    again.expect("? The agent says it is about to delete files. Your brief doesn't allow that:");
     again.expect("y         yes, this once");
     again.expect("> ");
     again.type_text("n\n");
     let (code, seen) = again.finish();
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(seen.matches("? The agent announces").count(), 1, "{seen}");
+    assert_eq!(seen.matches("? The agent says it is about to").count(), 1, "{seen}");
     let journal = home.journal(FIRST);
     assert!(journal.len() > before);
     let questions = journal.iter().filter(|event| event["type"] == "question").count();

@@ -35,7 +35,7 @@ fn event<'a>(journal: &'a [Value], kind: &str) -> &'a Value {
 fn a_whole_sandbox_is_said_in_a_line_and_on_record() {
     let home = one_command("echo x > inside; echo x > ../outside; echo $TMPDIR", "", json!(["go"]));
     let (said, journal) = run(&home, 0);
-    assert!(said.contains("sandbox: every wall held (limits, "), "{said}");
+    assert!(said.contains("sandbox: fully active (limits, "), "{said}");
     assert_eq!(event(&journal, "sandbox_report")["missing"], json!([]));
     assert_eq!((home.read("work/inside").as_str(), home.path("outside").exists()), ("x\n", false));
     assert_eq!(event(&journal, "tool_call").get("network"), None);
@@ -186,6 +186,6 @@ fn somebody_without_any_rights_has_the_same_walls() {
     let text = String::from_utf8_lossy(&said.stdout);
     // The folder of the program may be closed to others.
     if !text.is_empty() {
-        assert!(text.contains("ok   sandbox: every wall held"), "{text}");
+        assert!(text.contains("ok   sandbox: fully active"), "{text}");
     }
 }

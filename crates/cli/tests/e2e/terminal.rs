@@ -246,7 +246,7 @@ pub fn at_the_question(home: &TestHome) -> Terminal {
     terminal.type_text("go\n");
     terminal.expect("Phase 1: execute");
     terminal.expect("Phase 3: needs approval");
-    terminal.expect("? The agent announces something that nothing authorizes (filesystem_delete):");
+    terminal.expect("? The agent says it is about to delete files. Your brief doesn't allow that:");
     for option in
         ["y         yes, this once", "category  yes, and for the rest of the run everything", "(n: <why> tells it why)"]
     {

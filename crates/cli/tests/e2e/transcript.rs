@@ -171,9 +171,9 @@ mod tests {
 
     use super::*;
 
-    const QUESTION: &str = "The agent wants to run\n  rm -r build\nMay it?";
+    const QUESTION: &str = "The agent wants to run\n  rm -r build\nAllow this?";
     const AT_REST: &str = "Phase 0\r\n? Go?\r\n> ";
-    const AT_ACT: &str = "go\r\n? The agent wants to run\r\n  rm -r\r\n  build\r\nMay it?\r\n> ";
+    const AT_ACT: &str = "go\r\n? The agent wants to run\r\n  rm -r\r\n  build\r\nAllow this?\r\n> ";
 
     /// The journal of a summary that was accepted, and of a command that was approved.
     fn journal() -> Vec<Value> {
@@ -228,7 +228,7 @@ mod tests {
         let early = format!("{}{AT_REST}", &AT_ACT[4..]);
         check(&[(&early, "go\n"), ("? The agent wants to run\r\n> ", "y\n")], &journal(), 1);
         // The agent's words about an act are not the act.
-        let said = "go\r\nI'll clean up.\r\n? The agent wants to run\r\n  make\r\nMay it?\r\n> ";
+        let said = "go\r\nI'll clean up.\r\n? The agent wants to run\r\n  make\r\nAllow this?\r\n> ";
         check(&[(AT_REST, "go\n"), (said, "y\n")], &journal(), 1);
     }
 

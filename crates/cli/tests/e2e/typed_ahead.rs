@@ -47,7 +47,7 @@ fn lines_sent_together_answer_one_question() {
     terminal.type_text("go\ny\ny\n");
     terminal.expect("ignored, typed before the question: \"y\"");
     terminal.expect("ignored, typed before the question: \"y\"");
-    terminal.expect("? The agent announces something that nothing authorizes");
+    terminal.expect("? The agent says it is about to delete files");
     terminal.expect("> ");
     terminal.kill();
     assert_eq!(answers(&home, FIRST), [(json!("accept"), Value::Null)]);
@@ -82,7 +82,7 @@ fn a_key_pressed_while_the_agent_speaks_is_no_answer() {
         terminal.expect("sleep 1");
         terminal.type_text(typed);
         terminal.expect("ignored, typed before the question: \"y\"");
-        terminal.expect("? The agent announces something that nothing authorizes");
+        terminal.expect("? The agent says it is about to delete files");
         terminal.expect("> ");
         if ending.is_empty() {
             terminal.kill();

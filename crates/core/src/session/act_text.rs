@@ -148,11 +148,11 @@ mod tests {
         let call = call(name, args);
         let text = act(&call, "It wants to ", "  ");
         assert_eq!(text, said);
-        let numbered = format!("{}   - why\nMay it?", act(&call, "It wants to ", INDENTS[1]));
+        let numbered = format!("{}   - why\nAllow this?", act(&call, "It wants to ", INDENTS[1]));
         assert!(!without_content(&numbered, &call).contains("| "), "{numbered}");
-        assert!(without_content(&numbered, &call).ends_with("\n   - why\nMay it?"), "{numbered}");
-        let question = format!("{text}May it?");
-        assert_eq!(without_content(&question, &call), format!("{shown_beside}May it?"));
+        assert!(without_content(&numbered, &call).ends_with("\n   - why\nAllow this?"), "{numbered}");
+        let question = format!("{text}Allow this?");
+        assert_eq!(without_content(&question, &call), format!("{shown_beside}Allow this?"));
     }
 
     #[test]
@@ -163,8 +163,8 @@ mod tests {
         check("shell_exec", json!({"cmd": "make", "timeout_ms": 5}), timed, timed);
         check(
             "write_file",
-            json!({"path": "a.txt", "content": "one\n? May it?\n"}),
-            "It wants to call `write_file` for a.txt\n  | one\n  | ? May it?\n",
+            json!({"path": "a.txt", "content": "one\n? Allow this?\n"}),
+            "It wants to call `write_file` for a.txt\n  | one\n  | ? Allow this?\n",
             "It wants to call `write_file` for a.txt\n",
         );
         check(

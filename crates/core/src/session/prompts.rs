@@ -18,6 +18,7 @@ use crate::run::ToTell;
 use crate::words::visible::visible_line;
 use crate::words::{
     Category, Choice, HandoffKind, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection,
+    category,
 };
 
 /// Number of lines about past acts in a runtime state.
@@ -426,12 +427,13 @@ pub(super) fn held(held: &Held<'_>, calls: &[HeldCall<'_>], turn: &str, scope_lo
         if held.declared {
             text.push_str("The agent stopped in phase 3 and asks:\n");
         } else {
-            let acts = held.acts.join(", ");
-            text.push_str(&format!("The agent announces something that nothing authorizes ({acts}):\n"));
+            let acts: Vec<String> = held.acts.iter().map(|category| category::in_short(category)).collect();
+            let acts = acts.join(", ");
+            text.push_str(&format!("The agent says it is about to {acts}. Your brief doesn't allow that:\n"));
         }
         text.push_str(&quoted(turn));
     }
-    text.push_str(if is_one { "May it?" } else { "Which of these may it do?" });
+    text.push_str(if is_one { "Allow this?" } else { "Which of these do you allow?" });
     let mut question = question(QuestionKind::Destructive, text, Choice::Deny, held_offers(held, calls, scope_locked));
     question.acts = if is_one { 0 } else { u32::try_from(held.count()).unwrap_or(u32::MAX) };
     question
@@ -538,7 +540,7 @@ pub(super) fn permission(request: &PermissionRequest, longest: Lasts) -> Questio
     if let Some(uses) = request.uses {
         text.push_str(&format!("  at most {uses} calls\n"));
     }
-    text.push_str("May it? An empty line is a no.");
+    text.push_str("Allow this? An empty line is a no.");
     let asked = request.lasts.min(longest);
     let mut options = vec![Offer::new(Choice::AsAsked, "y", &format!("yes, {}", how_long(asked)))];
     for (lasts, choice, reply) in [
@@ -727,7 +729,7 @@ pub(super) fn agent_failed(message: &str, attempts: u32, why: GivenUp) -> Questi
             Metric::WallClock.shown(patience_ms)
         ),
     };
-    let text = format!("The agent gave no turn{tried}:\n{}{advice}Try again?", quoted(message));
+    let text = format!("The model did not answer{tried}:\n{}{advice}Try again?", quoted(message));
     question(
         QuestionKind::Failure,
         text,

@@ -221,26 +221,22 @@ fn peer_text(rows: &[ListRow]) -> String {
     text
 }
 
-/// A line for each run: its name, age, cost and state, and its title behind them. Where the state leaves no room for a
-/// title it stands below.
+/// A line for each run: its name, age, cost and state, and its title behind them. Where one state leaves no room for a
+/// title, all titles stand below.
 fn table(rows: &[ListRow], width: Option<usize>, now: Timestamp) -> String {
     let cells: Vec<[String; 5]> = rows.iter().map(|row| cells(row, now)).collect();
     let names = ["run", "age", "cost", "state", "title"];
-    let widest = |column: usize, fits: &dyn Fn(usize) -> bool| {
-        let of_cells = cells.iter().map(|cells| chars(&cells[column])).filter(|width| fits(*width));
-        of_cells.fold(chars(names[column]), usize::max)
-    };
-    let (id, cost) = (widest(0, &|_| true), widest(2, &|_| true));
+    let widest = |column: usize| cells.iter().map(|cells| chars(&cells[column])).fold(chars(names[column]), usize::max);
+    let (id, cost, state) = (widest(0), widest(2), widest(3));
     let before_state = id + 2 + AGE_CHARS + 2 + cost + 2;
     let left = width.map(|width| width.saturating_sub(before_state));
-    let state = widest(3, &|state| left.is_none_or(|left| state + 2 + TITLE_CHARS_MIN <= left));
+    let is_beside = left.is_none_or(|left| state + 2 + TITLE_CHARS_MIN <= left);
     let fit = |text: &str, room: Option<usize>| room.map_or_else(|| text.to_owned(), |room| cut_chars(text, room));
     let mut text = String::new();
     let mut line = |[run, age, spent, said, title]: [&str; 5]| {
         let begin = format!("{run:id$}  {age:AGE_CHARS$}  {spent:cost$}  ");
         let said = fit(said, left);
         let room = left.map(|left| left.saturating_sub(state + 2));
-        let is_beside = chars(&said) <= state && room.is_none_or(|room| room >= TITLE_CHARS_MIN);
         let whole = match (is_beside, title) {
             (_, "") => format!("{begin}{said}"),
             (true, title) => format!("{begin}{said:state$}  {}", fit(title, room)),
@@ -251,8 +247,7 @@ fn table(rows: &[ListRow], width: Option<usize>, now: Timestamp) -> String {
         whole.lines().for_each(|line| text.push_str(&format!("{}\n", line.trim_end())));
     };
     let [run, age, spent, said, title] = names;
-    let has_column = left.is_none_or(|left| state + 2 + TITLE_CHARS_MIN <= left);
-    line([run, age, spent, said, if has_column { title } else { "" }]);
+    line([run, age, spent, said, if is_beside { title } else { "" }]);
     for cells in &cells {
         line(cells.each_ref().map(String::as_str));
     }
