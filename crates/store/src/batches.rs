@@ -89,7 +89,7 @@ impl<R: Read> Batches<R> {
                 }
                 _ => {
                     let room = if last.is_some() { self.batch_bytes } else { self.line_bytes_max + 1 };
-                    self.buffer.resize((self.buffer.len() * 2).min(room), 0);
+                    grow(&mut self.buffer, room);
                 }
             }
         }
@@ -132,6 +132,14 @@ impl<R: Read> Batches<R> {
             self.fill()?;
         }
     }
+}
+
+/// Makes a buffer twice as long, or as long as `bytes_max`, and no longer: a buffer that grows as usual takes twice the room
+/// that it needs, and what is in it stands in memory twice meanwhile.
+pub(crate) fn grow(buffer: &mut Vec<u8>, bytes_max: usize) {
+    let bytes = (buffer.len() * 2).min(bytes_max);
+    buffer.reserve_exact(bytes.saturating_sub(buffer.len()));
+    buffer.resize(bytes, 0);
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use serde::de::IgnoredAny;
 
+use crate::batches::grow;
 use crate::plain_file;
 
 /// The longest line that is looked at, in bytes; a longer one is damaged. Ours are far shorter: contents
@@ -92,7 +93,7 @@ pub fn scan(mut from: impl Read, mut each: impl FnMut(u64, &str) -> Use) -> io::
                 too_long = true;
                 filled = 0;
             } else {
-                buffer.resize((buffer.len() * 2).min(LINE_BYTES_MAX + CHUNK_BYTES), 0);
+                grow(&mut buffer, LINE_BYTES_MAX + CHUNK_BYTES);
             }
         }
         let read = match from.read(&mut buffer[filled..]) {
