@@ -29,6 +29,8 @@ pub struct SittingTotals {
     pub nano_dollars: Option<u64>,
     /// True if the cost rests on a provider's list of prices.
     pub is_estimate: bool,
+    /// True if the cost is the most that it may have been: a turn was not counted, or something in it has no price.
+    pub is_bound: bool,
     /// Files that file tools changed, compared with how they were before the run.
     pub files: Vec<FileTotal>,
     /// True if commands ran: they may have changed more.
@@ -74,6 +76,7 @@ impl SittingTotals {
             // Tokens without a price are counted as free.
             nano_dollars: (nano_dollars > 0).then_some(nano_dollars),
             is_estimate: spending.is_estimate(Metric::Money),
+            is_bound: spending.is_bound(),
             files,
             has_commands: effects.has_commands,
         }
@@ -110,7 +113,11 @@ impl SittingTotals {
             said.push(format!("{} tokens{cached}", grouped(self.tokens)));
         }
         if let Some(nano_dollars) = self.nano_dollars {
-            let about = if self.is_estimate { "about " } else { "" };
+            let about = match (self.is_bound, self.is_estimate) {
+                (true, _) => "at most ",
+                (false, true) => "about ",
+                (false, false) => "",
+            };
             said.push(format!("{about}${}", sum_rounded(nano_dollars)));
         }
         said.join(" \u{b7} ")
@@ -180,6 +187,7 @@ mod tests {
             cached_tokens: 9_100,
             nano_dollars: Some(123_400_000),
             is_estimate: true,
+            is_bound: false,
             files: vec![
                 file("a.awk", FileFate::Changed, Some((1, 1))),
                 file("b\u{1b}", FileFate::Created, Some((3, 0))),
@@ -194,6 +202,8 @@ mod tests {
              commands ran; what they changed is not counted here"
         );
         assert_eq!(SittingTotals { turns: 1, ..SittingTotals::default() }.lines(), ["0.0 s at work \u{b7} 1 turn"]);
+        let bound = SittingTotals { is_bound: true, ..totals };
+        assert!(bound.usage().ends_with("at most $0.1234"), "{}", bound.usage());
     }
 
     #[test]

@@ -104,7 +104,8 @@ impl RunStatus {
         let nano_dollars = self.spending.spent(Metric::Money);
         let tokens = (tokens > 0).then(|| format!("{} tokens", grouped(tokens)));
         let cost = (nano_dollars > 0).then(|| {
-            let about = if self.spending.is_estimate(Metric::Money) { "~" } else { "" };
+            let is_rough = self.spending.is_bound() || self.spending.is_estimate(Metric::Money);
+            let about = if is_rough { "~" } else { "" };
             format!("{about}${}", sum_rounded(nano_dollars))
         });
         let (keys, help) = (Some("Ctrl-C cancels".to_owned()), Some("/help".to_owned()));

@@ -21,6 +21,8 @@ pub struct Spending {
     /// Input that was read from a cache, which is no part of the tokens.
     cache_reads: u64,
     nano_dollars: u64,
+    /// True if the dollars are the most that it may have been: not everything was counted, or has a price of its own.
+    is_bound: bool,
     turns: u64,
     calls: u64,
     worked_ms: u64,
@@ -127,6 +129,13 @@ impl Spending {
     #[must_use]
     pub fn cache_reads(&self) -> u64 {
         self.cache_reads
+    }
+
+    /// Returns true if the dollars spent are a bound: a turn was not counted, or something in it has no price of its own and
+    /// was taken at the dearer one.
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        self.is_bound
     }
 
     /// Takes note that the warning about a metric is on record.
@@ -289,6 +298,7 @@ impl Spending {
         let counted = usage.filter(|usage| usage.input_tokens.is_some() || usage.output_tokens.is_some());
         let Some(usage) = counted else {
             let (tokens, nano_dollars) = self.cost_ahead(&key.part, held.agent, held.input, said.min(held.output));
+            self.is_bound |= nano_dollars > 0;
             return self.spend(tokens, nano_dollars);
         };
         let (read, written) = (usage.cache_read_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
@@ -304,6 +314,7 @@ impl Spending {
                 (output, prices.output),
             ])
         });
+        self.is_bound |= self.prices(held.agent).is_some_and(|prices| prices.cost(&usage).is_none());
         self.spend(fresh.saturating_add(written).saturating_add(output), nano_dollars);
     }
 
@@ -312,6 +323,7 @@ impl Spending {
     fn settle_broken(&mut self, key: &Key, arrived: u64) {
         let Some(held) = self.reserved.remove(key) else { return };
         let (tokens, nano_dollars) = self.cost_ahead(&key.part, held.agent, held.input, arrived.min(held.output));
+        self.is_bound |= nano_dollars > 0;
         self.spend(tokens, nano_dollars);
     }
 

@@ -16,7 +16,7 @@ fn on_a_copy() -> TestHome {
         write("new.txt", "a\nb\n"),
         json!({"tool": "shell_exec", "args": {"cmd": "rm gone.txt"}}),
     ];
-    home.write("home/config.toml", "[adapters.scripted]\nprice_input = 3\nprice_output = 15\n");
+    home.write("home/config.toml", "[adapters.scripted]\nprice_input = 3\nprice_cache_read = 0.3\nprice_output = 15\n");
     home.scripted(
         "mode: auto\nauthorized_costs:\n  - \"*\"",
         &json!([

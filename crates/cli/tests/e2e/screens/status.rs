@@ -12,7 +12,7 @@ use crate::terminal::{CTRL_C, REPORT, Size, Terminal};
 fn with_prices(home: &TestHome) {
     let usage = json!({"input_tokens": 6000, "cache_read_tokens": 4000, "output_tokens": 150});
     let wait = json!({"tool": "shell_exec", "args": {"cmd": "while [ ! -e on ]; do sleep 0.05; done"}});
-    home.write("home/config.toml", "[adapters.scripted]\nprice_input = 3\nprice_output = 15\n");
+    home.write("home/config.toml", "[adapters.scripted]\nprice_input = 3\nprice_cache_read = 0.3\nprice_output = 15\n");
     home.scripted(
         "mode: auto\nauthorized_costs:\n  - shell_exec",
         &json!([

@@ -136,6 +136,27 @@ fn what_nobody_counted_is_as_much_as_was_sent_and_said() {
 }
 
 #[test]
+fn dollars_are_a_bound_where_not_all_was_counted_or_has_a_price() {
+    let counted = Usage { input_tokens: Some(10), output_tokens: Some(5), ..Usage::default() };
+    let cached = Usage { cache_read_tokens: Some(100), ..counted };
+    let after = |agent, usage| {
+        let mut spending = begun();
+        happen(&mut spending, 1, request(1, agent, 100, 10));
+        happen(&mut spending, 2, reply(1, usage));
+        spending
+    };
+    assert!(!after(0, Some(counted)).is_bound() && !after(0, Some(cached)).is_bound());
+    assert!(after(0, None).is_bound());
+    assert!(!after(1, None).is_bound(), "without a price there are no dollars");
+    let mut unpriced = begun();
+    unpriced.prices = vec![Some(Prices { cache_read: None, ..PRICES })].into();
+    happen(&mut unpriced, 1, request(1, 0, 100, 10));
+    happen(&mut unpriced, 2, reply(1, Some(cached)));
+    assert!(unpriced.is_bound());
+    assert_eq!(unpriced.cache_reads(), 100);
+}
+
+#[test]
 fn a_failure_costs_what_it_may_have_cost() {
     for (kind, tokens) in [
         (FailureKind::Unreached, 0),
