@@ -1,4 +1,5 @@
-//! Measures the cost of one decision of the gate and of the detectors, through `adjutant decide`.
+//! Measures the cost of one decision of the gate, of the detectors and of whether a loop is stuck, through `adjutant
+//! decide`.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -15,6 +16,12 @@ const LINES: usize = 200_000;
 /// Of the gate. The detectors have no budget of their own: they are part of a turn's.
 const GATE_BUDGET: Amount = Amount::Time(Duration::from_micros(30));
 
+/// Of whether a loop is stuck, a round.
+const STUCK_BUDGET: Amount = Amount::Time(Duration::from_micros(20));
+/// A million rounds, in lines of a hundred.
+const STUCK_LINES: usize = 10_000;
+const ROUNDS: usize = 100;
+
 /// The line of a number.
 type LineMaker = fn(usize) -> Value;
 
@@ -29,7 +36,7 @@ pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
         ("detect", "turns", detect, None),
     ];
     for (what, of, line, budget) in measured {
-        let input = write(folder, what, line)?;
+        let input = write(folder, what, LINES, line)?;
         let decided = time(Command::new(adjutant).args(["decide", what]), &input)?;
         let copied = time(&mut Command::new("cat"), &input)?;
         let parsed = parse_and_print(&input)?;
@@ -44,13 +51,24 @@ pub fn measure(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>> {
         figures.push(figure("serde_json parses and prints the line", parsed, budget));
         figures.push(figure("cat", copied, None));
     }
+    for (of, line) in [("the rule as it was published", stuck as LineMaker), ("ours", stuck_by_ours)] {
+        let input = write(folder, "stuck", STUCK_LINES, line)?;
+        let decided = time(Command::new(adjutant).args(["decide", "stuck"]), &input)?;
+        figures.push(Figure {
+            name: format!("`decide stuck`, {of}, one round of a million"),
+            measured: Amount::Time(each(decided, STUCK_LINES * ROUNDS)),
+            budget: Some(STUCK_BUDGET),
+            against: "serde_json parses and prints the round".to_owned(),
+            baseline: Amount::Time(each(parse_and_print(&input)?, STUCK_LINES * ROUNDS)),
+        });
+    }
     Ok(figures)
 }
 
-fn write(folder: &Path, what: &str, line: fn(usize) -> Value) -> anyhow::Result<PathBuf> {
+fn write(folder: &Path, what: &str, lines: usize, line: fn(usize) -> Value) -> anyhow::Result<PathBuf> {
     let path = folder.join(what);
     let mut file = std::io::BufWriter::new(File::create(&path)?);
-    for number in 0..LINES {
+    for number in 0..lines {
         writeln!(file, "{}", line(number))?;
     }
     file.flush()?;
@@ -172,4 +190,37 @@ fn detect(number: usize) -> Value {
         _ => format!("{}\nNext I will run `rm -rf build/{number}` and drop the old table.", crate::world::WORK),
     };
     json!({"text": text, "authorized_costs": ["filesystem_write"]})
+}
+
+/// Rounds of a loop that changes something, comes back to what it was, and stands still, in turn.
+fn trees(number: usize) -> impl Iterator<Item = (usize, String)> {
+    (1..=ROUNDS).map(move |round| {
+        let tree = match round / 10 % 3 {
+            0 => number * ROUNDS + round,
+            1 => round % 2,
+            _ => 7,
+        };
+        (round, format!("{tree:064x}"))
+    })
+}
+
+/// The rounds with the inputs of the program that the rule comes from.
+fn stuck(number: usize) -> Value {
+    let verdict = |at: usize| json!({"iteration": at, "approve": 1, "reject": 2, "result": "REJECTED"});
+    let rounds = trees(number).map(|(round, tree)| {
+        let verdicts: Vec<Value> = (1..=round % 4).map(verdict).collect();
+        let inputs = json!({"consecutive_no_change": round % 7, "last_diff_hash": tree, "verdicts": verdicts});
+        json!({"iteration": round, "inputs": inputs})
+    });
+    json!({"rounds": rounds.collect::<Vec<_>>()})
+}
+
+/// The same as rounds of ours.
+fn stuck_by_ours(number: usize) -> Value {
+    let rounds = trees(number).map(|(round, tree)| {
+        let refused = json!({"kind": "blocked", "gate": "checks", "reason": "tests fail"});
+        let evaluation = if round.is_multiple_of(3) { refused } else { Value::Null };
+        json!({"run": "bench", "number": round, "has_worked": true, "tree": tree, "evaluation": evaluation})
+    });
+    json!({"machine": "ours", "rounds": rounds.collect::<Vec<_>>()})
 }
