@@ -19,7 +19,7 @@ use adjutant_core::inbox::reply;
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::trace::{AskEvent, Body, Event};
 use adjutant_core::words::visible::visible_line;
-use adjutant_core::words::{Key, Message, Question, QuestionKind, Slot};
+use adjutant_core::words::{Choice, Key, Message, Question, QuestionKind, Slot};
 use adjutant_ports::{Answered, CancellationToken, Heard, Operator, Pending, Progress};
 use adjutant_runtime::Correspondence;
 use adjutant_runtime::mail::OPERATOR;
@@ -212,7 +212,7 @@ impl Console {
             match reply::read_to(question, &typed).filter(|_| slip.is_none()) {
                 Some(reply) => {
                     self.screen.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
-                    self.say_taken(question, &reply);
+                    self.say_taken(question, &reply, &typed);
                     return Some(reply);
                 }
                 None => {
@@ -412,7 +412,7 @@ impl Console {
         let is_left = reply.is_none() && !is_paste && matches!(kind, QuestionKind::Blocker | QuestionKind::Failure);
         if reply.is_some() || is_left {
             if let Some(reply) = &reply {
-                self.say_taken(&question, reply);
+                self.say_taken(&question, reply, said);
             }
             questions.answer(number, reply);
             return EntryOutcome::Answered;
@@ -439,7 +439,11 @@ impl Console {
     }
 
     /// Says how a reply was taken, where its words don't say that themselves.
-    fn say_taken(&self, question: &Question, reply: &Reply) {
+    fn say_taken(&self, question: &Question, reply: &Reply, said: &str) {
+        let is_about_acts = matches!(question.kind, QuestionKind::Destructive | QuestionKind::Permission);
+        if said.trim().is_empty() && is_about_acts && reply.choice == Choice::Deny {
+            return self.screen.note("an empty line, taken as a no");
+        }
         if let Some(how) = reply::taken_as(question.kind, &question.options, reply) {
             let text = reply.text.as_deref().map(|text| format!(": {}", quoted(text))).unwrap_or_default();
             self.screen.note(&format!("{how}{text}"));
@@ -559,7 +563,7 @@ impl Operator for Console {
                             self.screen.note("stopping; the run can be resumed");
                             return Message::Interrupt.into();
                         }
-                        let note = "cancelling what is in flight (once more to stop the run)";
+                        let note = "cancelling what is in flight (Ctrl-C again interrupts the run; `adjutant resume` goes on)";
                         self.screen.note(note);
                         return Message::Cancel.into();
                     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use adjutant_core::inbox::mailbox::Answer;
 use adjutant_core::view::inbox::as_typed;
+use adjutant_core::words::Question;
 use adjutant_core::words::visible::visible_line;
-use adjutant_core::words::{Key, Question, QuestionKind};
 use adjutant_core::work::Work;
 use adjutant_runtime::assembly::Sitting;
 use adjutant_runtime::{DisplayFn, DisplayItem, Driver};
@@ -39,26 +39,14 @@ impl Screen {
         self.with_renderer(|renderer| renderer.attend(sitting.run_id().clone(), folder));
     }
 
-    /// Shows the reply that an open question is about, of a run that was taken up: it may have been said long ago, and
-    /// to another terminal.
-    pub fn recall(&self, driver: &Driver<'_, Work>, key: &Key, question: &Question) {
-        let is_about_reply = match question.kind {
-            QuestionKind::Confirmation
-            | QuestionKind::Step
-            | QuestionKind::Destructive
-            | QuestionKind::Blocker
-            | QuestionKind::Scope => true,
-            // They say all that they are about.
-            QuestionKind::Limit
-            | QuestionKind::Deadline
-            | QuestionKind::Failure
-            | QuestionKind::Permission
-            | QuestionKind::Escalation
-            | QuestionKind::Disagreement => false,
-        };
-        if let Some(reply) = driver.last_reply(&key.part).filter(|_| is_about_reply) {
-            self.with_renderer(|renderer| renderer.recall(&key.part, &reply));
-        }
+    /// Takes note of the last replies in a run that was taken up, each to be shown before a question about it: it may have
+    /// been said long ago, and to another terminal.
+    pub fn recall(&self, driver: &Driver<'_, Work>) {
+        self.with_renderer(|renderer| {
+            for (part, reply) in driver.last_replies() {
+                renderer.recall(part, &reply);
+            }
+        });
     }
 
     /// Says something about the run that is no event.

@@ -1,12 +1,14 @@
 //! One sitting of a run at this terminal: what is said when it begins, while it is driven and at its end, and its exit
 //! code. The run itself is put together by the runtime's `assembly`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use adjutant_core::brief::Brief;
 use adjutant_core::gate::custom_role::{CustomRoles, Member};
 use adjutant_core::run::AccountName;
 use adjutant_core::trace::{Event, RunOptions, RunStart};
+use adjutant_core::view::list::RunState;
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::role::{Role, RoleName};
 use adjutant_core::words::{Key, Outcome, Part, Question, QuestionKind};
@@ -167,7 +169,7 @@ fn closing(ended: &Ended, place: &SittingPlace, totals: &SittingTotals) -> Vec<S
         Ended::Finished(Outcome::Failed) => format!("run {run_id}: failed"),
         Ended::Finished(Outcome::Superseded) => format!("run {run_id}: not needed any more"),
         Ended::Interrupted => format!("run {run_id}: interrupted"),
-        Ended::Waiting(open) => format!("run {run_id}: waiting ({})", kinds(open)),
+        Ended::Waiting(open) => format!("run {run_id}: waiting ({}): {}", kinds(open), wanted(open)),
         Ended::Sleeping(until) => {
             format!("run {run_id}: sleeps until {}", adjutant_core::words::moment::timestamp(*until))
         }
@@ -233,6 +235,13 @@ fn closing_json(ended: &Ended, place: &SittingPlace, totals: &SittingTotals) -> 
 
 fn kinds(open: &[(Key, Question)]) -> String {
     open.iter().map(|(_, question)| question.kind.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns what a run waits for, as the list says it.
+fn wanted(open: &[(Key, Question)]) -> String {
+    let none = BTreeSet::new();
+    let words = open.iter().map(|(_, question)| RunState::Waits(question.kind).in_words(&none));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Ends a sitting that was driven, and says so if the recording of its exchanges is not whole.

@@ -22,6 +22,8 @@ pub struct SittingTotals {
     pub turns: u64,
     /// Tokens that went in and came out, those of a cache included.
     pub tokens: u64,
+    /// True if tokens were guessed: a provider did not count those of a turn.
+    pub has_guesses: bool,
     /// Those that came from a provider's cache.
     pub cached_tokens: u64,
     /// Cost in nano-dollars; absent where no price is known.
@@ -72,6 +74,7 @@ impl SittingTotals {
             worked_ms: spending.spent(Metric::WallClock),
             turns: spending.spent(Metric::Turns),
             tokens: spending.spent(Metric::Tokens).saturating_add(spending.cache_reads()),
+            has_guesses: spending.has_guesses(),
             cached_tokens: spending.cache_reads(),
             // Tokens without a price are counted as free.
             nano_dollars: (nano_dollars > 0).then_some(nano_dollars),
@@ -110,7 +113,8 @@ impl SittingTotals {
                 0 => String::new(),
                 cached => format!(" ({} from cache)", grouped(cached)),
             };
-            said.push(format!("{} tokens{cached}", grouped(self.tokens)));
+            let about = if self.has_guesses { "about " } else { "" };
+            said.push(format!("{about}{} tokens{cached}", grouped(self.tokens)));
         }
         if let Some(nano_dollars) = self.nano_dollars {
             let about = match (self.is_bound, self.is_estimate) {
@@ -184,6 +188,7 @@ mod tests {
             worked_ms: 72_300,
             turns: 9,
             tokens: 12_345,
+            has_guesses: false,
             cached_tokens: 9_100,
             nano_dollars: Some(123_400_000),
             is_estimate: true,
@@ -202,7 +207,8 @@ mod tests {
              commands ran; what they changed is not counted here"
         );
         assert_eq!(SittingTotals { turns: 1, ..SittingTotals::default() }.lines(), ["0.0 s at work \u{b7} 1 turn"]);
-        let bound = SittingTotals { is_bound: true, ..totals };
+        let bound = SittingTotals { is_bound: true, has_guesses: true, ..totals };
+        assert!(bound.usage().contains("about 12,345 tokens"), "{}", bound.usage());
         assert!(bound.usage().ends_with("at most $0.1234"), "{}", bound.usage());
     }
 

@@ -88,6 +88,11 @@ impl AgentPast {
         self.transcripts.get(part)
     }
 
+    /// Returns the parts in which something was said.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.transcripts.keys()
+    }
+
     /// Returns the short hash of what a request of `part` sends.
     pub(crate) fn hash(&mut self, part: &Part) -> Option<String> {
         self.transcripts.get_mut(part).map(Transcript::hash)

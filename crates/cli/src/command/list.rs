@@ -55,7 +55,9 @@ pub fn run(args: &ListArgs, place: &Place) -> anyhow::Result<Ending> {
     };
     let limit = args.limit.map_or(usize::MAX, NonZero::get);
     let meant: Vec<&Listed> = listed.iter().filter(is_meant).take(limit).collect();
-    let rows = list::of(with_costs(&home, &meant));
+    let mut rows = list::of(with_costs(&home, &meant));
+    let names: Vec<String> = listed.iter().map(|listed| listed.row().run_id).collect();
+    list::tell_apart(&mut rows, names.iter().map(String::as_str));
     if args.json {
         super::print_json(&rows)?;
     } else if rows.is_empty() && !listed.is_empty() {

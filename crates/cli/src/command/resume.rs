@@ -131,8 +131,8 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
         let (mut driver, opening) = sitting.driver(console.clone(), &remark);
         let from_flags = answers_from_flags(args, &driver, &mailbox)?;
         opening.record(&mut driver, console.correspondence().waiting_letters(), from_flags)?;
+        screen.recall(&driver);
         for (key, question) in driver.open_questions() {
-            screen.recall(&driver, &key, &question);
             console.show_question(&key, &question);
         }
         driver.recover().await?;

@@ -7,6 +7,7 @@ use adjutant_core::inbox::open::announced;
 use adjutant_core::session::act_text;
 use adjutant_core::trace::{Body, Event, GateEvent, TurnEvent};
 use adjutant_core::view::list::RunState;
+use adjutant_core::words::id::RunId;
 use adjutant_core::words::text::count_of;
 use adjutant_core::words::tool::{ResolvedPath, ToolCall};
 use adjutant_core::words::visible::{visible_line, visible_text};
@@ -152,6 +153,11 @@ impl Renderer {
 
     /// Shows a change, and how to see what is left out of it.
     pub(super) fn diff(&mut self, change: &ShownDiff, lines_max: usize) {
+        self.diff_of(change, lines_max, &|run| format!("adjutant inspect {run} --transcript"));
+    }
+
+    /// The same, where this command shows all of it.
+    fn diff_of(&mut self, change: &ShownDiff, lines_max: usize, how: &dyn Fn(&RunId) -> String) {
         self.line(TextTone::Heading, &format!("    {}  {}", change.title, change.counts()));
         let (lines, left) = change.cut(lines_max);
         for (sign, text) in lines {
@@ -163,12 +169,12 @@ impl Renderer {
             };
             self.raw_line(tone, &format!("    {sign}{text}"));
         }
-        self.left_out(left);
+        self.left_out(left, how);
     }
 
-    pub(super) fn left_out(&mut self, lines: usize) {
+    fn left_out(&mut self, lines: usize, how: &dyn Fn(&RunId) -> String) {
         if lines > 0 {
-            let how = self.attended.as_ref().map(|(run, _)| format!(": adjutant inspect {run} --transcript"));
+            let how = self.attended.as_ref().map(|(run, _)| format!(": {}", how(run)));
             self.line(
                 TextTone::Dim,
                 &format!("    \u{2026} {} more{}", count_of(lines as u64, "line", "lines"), how.unwrap_or_default()),
@@ -188,7 +194,7 @@ impl Renderer {
         for line in first.iter().map(shown) {
             self.raw_line(TextTone::Plain, &line);
         }
-        self.left_out(left_out);
+        self.left_out(left_out, &|run| format!("adjutant inspect {run} --transcript"));
         for line in last.iter().map(shown) {
             self.raw_line(TextTone::Plain, &line);
         }
@@ -220,7 +226,9 @@ impl Renderer {
         let lines_min = (DIFF_LINES_MIN / changes.len().max(1)).max(4);
         for change in changes {
             self.line(TextTone::Plain, "");
-            self.diff(change, lines_max.clamp(lines_min, DIFF_LINES_MAX));
+            self.diff_of(change, lines_max.clamp(lines_min, DIFF_LINES_MAX), &|run| {
+                format!("adjutant inbox show {run}")
+            });
         }
     }
 }

@@ -33,7 +33,7 @@ use adjutant_core::gate::secrets;
 use adjutant_core::trace::{Body, CallEvent, Event, wire};
 use adjutant_core::words::id::RunId;
 use adjutant_core::words::visible::{visible_json, visible_line, visible_text};
-use adjutant_core::words::{Key, Part, Question, Slot};
+use adjutant_core::words::{Key, Part, Question, QuestionKind, Slot};
 use adjutant_ports::{Delta, Progress};
 use adjutant_runtime::{LastReply, RunEffects};
 
@@ -95,6 +95,23 @@ enum RenderStyle {
     Coloured,
     Plain,
     Json,
+}
+
+/// Returns true if a question of this kind is about what the agent said last; others say all that they are about.
+const fn is_about_reply(kind: QuestionKind) -> bool {
+    match kind {
+        QuestionKind::Confirmation
+        | QuestionKind::Step
+        | QuestionKind::Destructive
+        | QuestionKind::Blocker
+        | QuestionKind::Scope => true,
+        QuestionKind::Limit
+        | QuestionKind::Deadline
+        | QuestionKind::Failure
+        | QuestionKind::Permission
+        | QuestionKind::Escalation
+        | QuestionKind::Disagreement => false,
+    }
 }
 
 impl Renderer {
@@ -339,7 +356,9 @@ impl Renderer {
 
     fn question_under(&mut self, heading: &str, key: &Key, question: &Question) {
         self.fresh_line();
-        if let Some(said) = self.recalled.remove(&key.part) {
+        if is_about_reply(question.kind)
+            && let Some(said) = self.recalled.remove(&key.part)
+        {
             self.line(TextTone::Dim, "\nthe agent said:");
             self.say(&key.part, Prose::say, &said);
             self.fresh_line();

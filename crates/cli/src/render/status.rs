@@ -102,7 +102,8 @@ impl RunStatus {
         let in_all = format!("{} in all", duration(since_ms(&self.began)));
         let tokens = self.spending.spent(Metric::Tokens).saturating_add(self.spending.cache_reads());
         let nano_dollars = self.spending.spent(Metric::Money);
-        let tokens = (tokens > 0).then(|| format!("{} tokens", grouped(tokens)));
+        let guessed = if self.spending.has_guesses() { "~" } else { "" };
+        let tokens = (tokens > 0).then(|| format!("{guessed}{} tokens", grouped(tokens)));
         let cost = (nano_dollars > 0).then(|| {
             let is_rough = self.spending.is_bound() || self.spending.is_estimate(Metric::Money);
             let about = if is_rough { "~" } else { "" };
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(status.line(now, 80), None);
         apply(&mut status, request(8), now);
         let line = status.line(now, 80).expect("a line");
-        assert!(line.ends_with(" turn 8 0.0 s \u{b7} 1,000 tokens \u{b7} Ctrl-C cancels"), "{line}");
+        assert!(line.ends_with(" turn 8 0.0 s \u{b7} ~1,000 tokens \u{b7} Ctrl-C cancels"), "{line}");
     }
 
     #[test]

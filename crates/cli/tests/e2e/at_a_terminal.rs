@@ -119,7 +119,7 @@ fn a_dumb_terminal_gets_no_escapes_at_all() {
     terminal.expect("no               the run ends here");
     terminal.expect("> ");
     terminal.type_text("go\n");
-    terminal.expect("(n: <why> tells it why)");
+    terminal.expect("(n: <why>, or any sentence, tells it why)");
     terminal.expect("> ");
     terminal.type_text("n\n");
     let (code, seen) = terminal.finish();

@@ -247,9 +247,11 @@ pub fn at_the_question(home: &TestHome) -> Terminal {
     terminal.expect("Phase 1: execute");
     terminal.expect("Phase 3: needs approval");
     terminal.expect("? The agent says it is about to delete files. Your brief doesn't allow that:");
-    for option in
-        ["y         yes, this once", "category  yes, and for the rest of the run everything", "(n: <why> tells it why)"]
-    {
+    for option in [
+        "y         yes, this once",
+        "category  yes, and for the rest of the run everything",
+        "(n: <why>, or any sentence, tells it why)",
+    ] {
         terminal.expect(option);
     }
     terminal.expect("> ");

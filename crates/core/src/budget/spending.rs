@@ -23,6 +23,8 @@ pub struct Spending {
     nano_dollars: u64,
     /// True if the dollars are the most that it may have been: not everything was counted, or has a price of its own.
     is_bound: bool,
+    /// True if tokens of a turn were not counted but guessed from its text.
+    has_guesses: bool,
     turns: u64,
     calls: u64,
     worked_ms: u64,
@@ -136,6 +138,12 @@ impl Spending {
     #[must_use]
     pub fn is_bound(&self) -> bool {
         self.is_bound
+    }
+
+    /// Returns true if tokens were guessed: a provider did not count those of a turn.
+    #[must_use]
+    pub fn has_guesses(&self) -> bool {
+        self.has_guesses
     }
 
     /// Takes note that the warning about a metric is on record.
@@ -299,6 +307,7 @@ impl Spending {
         let Some(usage) = counted else {
             let (tokens, nano_dollars) = self.cost_ahead(&key.part, held.agent, held.input, said.min(held.output));
             self.is_bound |= nano_dollars > 0;
+            self.has_guesses = true;
             return self.spend(tokens, nano_dollars);
         };
         let (read, written) = (usage.cache_read_tokens.unwrap_or(0), usage.cache_write_tokens.unwrap_or(0));
@@ -314,6 +323,7 @@ impl Spending {
                 (output, prices.output),
             ])
         });
+        self.has_guesses |= usage.input_tokens.is_none() || usage.output_tokens.is_none();
         self.is_bound |= self.prices(held.agent).is_some_and(|prices| prices.cost(&usage).is_none());
         self.spend(fresh.saturating_add(written).saturating_add(output), nano_dollars);
     }
@@ -324,6 +334,7 @@ impl Spending {
         let Some(held) = self.reserved.remove(key) else { return };
         let (tokens, nano_dollars) = self.cost_ahead(&key.part, held.agent, held.input, arrived.min(held.output));
         self.is_bound |= nano_dollars > 0;
+        self.has_guesses = true;
         self.spend(tokens, nano_dollars);
     }
 

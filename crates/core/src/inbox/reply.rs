@@ -49,7 +49,15 @@ impl Reply {
 /// Reads `typed` as the answer to this question, by what it offers; `None` if it is no answer: then the question stands.
 #[must_use]
 pub fn read_to(question: &Question, typed: &str) -> Option<Reply> {
+    if question.kind == QuestionKind::Destructive && question.acts > 0 && is_all_again(typed) {
+        let each: Vec<String> = (1..=question.acts).map(|act| format!("{act} again")).collect();
+        return Some(Reply::with(Choice::Chosen, &each.join(", ")));
+    }
     read(question.kind, typed).filter(|reply| is_offered(question, typed, reply))
+}
+
+fn is_all_again(typed: &str) -> bool {
+    typed.split_whitespace().map(str::to_lowercase).eq(["all", "again"])
 }
 
 /// Returns true if a question about acts takes this reply: one yes is none to several acts, and nobody can choose what there
@@ -201,6 +209,10 @@ fn phrases(typed: &str) -> impl Iterator<Item = String> {
     phrases.filter(|phrase| !phrase.is_empty())
 }
 
+/// First words of a reply that sounds like a yes to acts.
+const LIKE_YES: &[&str] =
+    &["y", "yes", "yeah", "yep", "ok", "okay", "sure", "all", "both", "only", "just", "again", "category"];
+
 /// Reads a reply to a question about acts. Only a word that is offered is a yes. What reads like a yes and is none of these
 /// words, what asks something back, and a single word that nobody knows are no answer; anything else is a no, and the agent
 /// is told what was said.
@@ -224,7 +236,10 @@ fn act(typed: &str, word: &str) -> Option<Reply> {
             note => Reply::with(Choice::Deny, note),
         });
     }
-    typed.contains(char::is_whitespace).then(|| Reply::with(Choice::Deny, typed))
+    // What begins as a yes and is none that is known may be meant as one: it is asked again, and never a no to all.
+    let first: String = word.chars().take_while(|c| c.is_alphanumeric()).collect();
+    let is_like_yes = first.starts_with(|c: char| c.is_ascii_digit()) || LIKE_YES.contains(&first.as_str());
+    (typed.contains(char::is_whitespace) && !is_like_yes).then(|| Reply::with(Choice::Deny, typed))
 }
 
 /// Returns the words behind a no at the beginning of a reply: `no, move it`, `n: move it`, `no move it`.
@@ -454,6 +469,11 @@ mod tests {
         // Neither a yes nor a no: it is asked again, and no model hears of it.
         for typed in
             ["sure", "yy", "ok", "approve", "looks good, go ahead", "lgtm", "what is left?", "?", "help", "yes!"]
+                .into_iter()
+                .chain([
+                    "yes, both", "yes please do", "only the first", "both of them", "1 2 again", "2 but not 1",
+                    "all but 2",
+                ])
         {
             check(QuestionKind::Destructive, typed, None, None);
         }
@@ -482,6 +502,11 @@ mod tests {
             (3, "all", Some(Choice::Once)),
             (3, "1,3", Some(Choice::Chosen)),
             (3, "4", None),
+            (3, "1 and 2", Some(Choice::Chosen)),
+            (3, "yes 1", Some(Choice::Chosen)),
+            (3, "all again", Some(Choice::Chosen)),
+            (0, "all again", None),
+            (0, "yes 1", None),
             (3, "none", Some(Choice::Deny)),
             (3, "no, move them", Some(Choice::Deny)),
             (3, "category", Some(Choice::ForRun)),

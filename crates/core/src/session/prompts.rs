@@ -473,12 +473,12 @@ fn held_offers(held: &Held<'_>, calls: &[HeldCall<'_>], scope_locked: bool) -> V
         let again = if again.is_empty() {
             ""
         } else {
-            "; `1 again`: the same again for the rest of the run, too, whatever its content is then"
+            "; `1 again`: that act also later in this run, without asking and whatever its content is then"
         };
         options.push(Offer::new(
             Choice::Chosen,
             "<1,3>",
-            &format!("yes to these, no to the others (`1; 2: <why>` tells the agent why not 2{again})"),
+            &format!("yes to these, no to the others (`1; 2: <why>`: yes to 1, and why not 2{again})"),
         ));
         options.push(Offer::new(Choice::Once, "all", "yes to all of them, this once"));
     }
@@ -493,7 +493,7 @@ fn held_offers(held: &Held<'_>, calls: &[HeldCall<'_>], scope_locked: bool) -> V
         options.push(Offer::new(Choice::ForRun, "category", &effect));
     }
     let no = if is_one { "n" } else { "none" };
-    let effect = format!("no; the agent is told and looks for another way ({no}: <why> tells it why)");
+    let effect = format!("no; the agent looks for another way ({no}: <why>, or any sentence, tells it why)");
     options.push(Offer::new(Choice::Deny, no, &effect));
     options
 }

@@ -147,6 +147,9 @@ pub struct ListRow {
     /// The first line of its brief's objective.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// The name that means it and no other run of its brief, if its own does not: `ID-r1` once there is `ID-r2`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
     /// The phase it is in.
     pub phase: Option<String>,
     /// The last time that it was heard of, as it was written.
@@ -221,6 +224,19 @@ fn peer_text(rows: &[ListRow]) -> String {
     text
 }
 
+/// Gives the first run of a brief that has others the name that means it: its own means the latest. `names` are those of
+/// all runs, also of those that are not among the rows.
+pub fn tell_apart<'n>(rows: &mut [ListRow], names: impl Iterator<Item = &'n str>) {
+    let first = |name: &'n str| {
+        let (first, number) = name.rsplit_once("-r")?;
+        (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(first)
+    };
+    let with_others: BTreeSet<&str> = names.filter_map(first).collect();
+    for row in rows.iter_mut().filter(|row| with_others.contains(row.run_id.as_str())) {
+        row.called = Some(format!("{}-r1", row.run_id));
+    }
+}
+
 /// A line for each run: its name, age, cost and state, and its title behind them. Where one state leaves no room for a
 /// title, all titles stand below.
 fn table(rows: &[ListRow], width: Option<usize>, now: Timestamp) -> String {
@@ -260,7 +276,7 @@ fn cells(row: &ListRow, now: Timestamp) -> [String; 5] {
     let since = at.map(|at| u64::try_from(now.duration_since(at).as_secs()).unwrap_or(0));
     let said = if row.says.is_some() { &row.says } else { &row.state };
     [
-        visible_line(&row.run_id).into_owned(),
+        visible_line(row.called.as_ref().unwrap_or(&row.run_id)).into_owned(),
         since.map_or_else(|| "-".to_owned(), age),
         shown(&row.cost, "-"),
         shown(said, "-"),
@@ -299,6 +315,16 @@ mod tests {
             cost: Some("$0.42".to_owned()),
             ..ListRow::default()
         }
+    }
+
+    #[test]
+    fn the_first_of_several_runs_is_listed_by_the_name_that_means_it() {
+        let names = ["2026-01-15-ONE", "2026-01-15-ONE-r2", "2026-01-15-TWO", "a-r", "b-r2x", "b"];
+        let mut rows: Vec<ListRow> = names.iter().map(|name| row(name, "", "")).collect();
+        tell_apart(&mut rows, names.into_iter());
+        let called: Vec<_> = rows.iter().filter_map(|row| row.called.as_deref()).collect();
+        assert_eq!(called, ["2026-01-15-ONE-r1"]);
+        assert!(text(&rows, None, at(0)).contains("2026-01-15-ONE-r1 "));
     }
 
     #[test]

@@ -25,6 +25,9 @@ const FILES_MAX: usize = 20;
 pub struct RunCard {
     /// Its name.
     pub run_id: String,
+    /// The name that means it and no other run of its brief, if its own does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
     /// Its brief's project.
     pub project: Option<String>,
     /// The objective of its brief.
@@ -148,6 +151,7 @@ pub fn of(trace: &Trace<'_>, summary: &Summary, besides: Besides<'_>) -> RunCard
         cost: cost.in_short(),
         workdir,
         copied_from,
+        called: Some(called).filter(|called| *called != run_id),
         run_id,
     }
 }
@@ -185,7 +189,8 @@ pub fn text(card: &RunCard) -> String {
     let mut text = String::new();
     let mut line = |line: &str| text.push_str(&format!("{}\n", line.trim_end()));
     let project = card.project.as_deref().map(|project| format!("  ({project})")).unwrap_or_default();
-    line(&visible_line(&format!("{}{project}", card.run_id)));
+    let called = card.called.as_ref().unwrap_or(&card.run_id);
+    line(&visible_line(&format!("{called}{project}")));
     line(&format!("state    {}", visible_line(&card.says)));
     block(&mut line, "goal", &card.objective);
     for question in &card.waits_for {
@@ -276,6 +281,7 @@ mod tests {
     fn card(state: RunState) -> RunCard {
         RunCard {
             run_id: "2026-01-15-FIRST".into(),
+            called: None,
             project: Some("orchard".into()),
             objective: "Repair the invoice.\n\nTen pieces are charged as ten.".into(),
             state: state.said(),

@@ -11,6 +11,10 @@ use std::fmt;
 /// The highest number of an act that is read: more are never asked about at once.
 const NUMBER_MAX: u32 = 999;
 
+/// Words that change nothing before numbers, and behind them.
+const YES_BEFORE: [&str; 6] = ["yes ", "yes, ", "y ", "ok ", "only ", "just "];
+const YES_BEHIND: [&str; 2] = [" please", " only"];
+
 /// The operator's word on one act.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActWord {
@@ -43,7 +47,10 @@ impl Selection {
             let named = named.trim().to_lowercase();
             let refused = ["no ", "n "].iter().find_map(|no| named.strip_prefix(no));
             let is_no = refused.is_some() || clause.contains(':');
-            for item in refused.unwrap_or(&named).split(',') {
+            let named = refused.unwrap_or(&named);
+            let named = YES_BEFORE.iter().find_map(|yes| named.strip_prefix(yes)).filter(|_| !is_no).unwrap_or(named);
+            let named = YES_BEHIND.iter().find_map(|word| named.strip_suffix(word)).unwrap_or(named);
+            for item in named.replace(" and ", ",").replace('&', ",").split(',') {
                 let (numbers, is_again) = match item.trim().strip_suffix(" again") {
                     Some(numbers) => (numbers.trim(), true),
                     None => (item.trim(), false),
@@ -145,6 +152,16 @@ mod tests {
             ("no 1, 2", Some("no 1; no 2")),
             ("n 3", Some("no 3")),
             ("1, 1", Some("1")),
+            ("1 and 3", Some("1, 3")),
+            ("1, 2 and 4", Some("1, 2, 4")),
+            ("1 & 2", Some("1, 2")),
+            ("yes 1", Some("1")),
+            ("Only 2", Some("2")),
+            ("1 please", Some("1")),
+            ("1 2 again", None),
+            ("yes, both", None),
+            ("no only 1", None),
+            (",", None),
             ("1; no 1", None),
             ("no 1 again", None),
             ("", None),

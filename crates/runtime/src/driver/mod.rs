@@ -236,6 +236,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
         &self.facts.effects
     }
 
+    /// Returns the parts whose agents said something, with the last reply of each.
+    pub fn last_replies(&self) -> impl Iterator<Item = (&Part, LastReply<'_>)> {
+        self.past.parts().filter_map(|part| Some((part, self.last_reply(part)?)))
+    }
+
     /// Returns the last reply of the agent of `part`, for whoever is asked about it again; `None` if there was none.
     #[must_use]
     pub fn last_reply(&self, part: &Part) -> Option<LastReply<'_>> {

@@ -99,6 +99,7 @@ impl Listed {
                     damaged => format!("{state}; {damaged} damaged lines"),
                 };
                 ListRow {
+                    called: None,
                     run_id: run.run_id.to_string(),
                     project: run.project.clone(),
                     title: run.title.clone(),
@@ -110,6 +111,7 @@ impl Listed {
                 }
             }
             Self::Peer(peer) => ListRow {
+                called: None,
                 run_id: peer.name.clone(),
                 project: peer.project.clone(),
                 phase: peer.phase.clone(),

@@ -76,8 +76,8 @@ impl GoingOn {
             let at = SittingPlace::of(&sitting, &home, true);
             let (mut driver, opening) = sitting.driver(operator.clone(), &tell);
             opening.record(&mut driver, operator.correspondence().waiting_letters(), Vec::new())?;
+            screen.recall(&driver);
             for (key, question) in driver.open_questions() {
-                screen.recall(&driver, &key, &question);
                 screen.with_renderer(|renderer| renderer.question(&key, &question));
             }
             driver.let_sleep();

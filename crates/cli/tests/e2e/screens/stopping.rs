@@ -73,7 +73,7 @@ fn ctrl_c_while_the_agent_works_cancels_the_call_and_the_run_goes_on() {
         let home = TestHome::new();
         let mut terminal = at_work(&home, size);
         terminal.type_text(CTRL_C);
-        terminal.expect("cancelling what is in flight (once more to stop the run)");
+        terminal.expect("cancelling what is in flight");
         terminal.expect(": cancelled");
         terminal.expect("look at it: ");
         terminal.expect("\n");

@@ -56,7 +56,7 @@ fn a_diff_leaves_the_room_that_its_question_needs() {
         terminal.expect(PROMPT);
         snapshot("diff_cut", &home, &terminal);
         let screen = terminal.screen();
-        for shown in ["    -a7\n", " lines more: adjutant inspect"] {
+        for shown in ["    -a7\n", " lines more: adjutant inbox show"] {
             assert!(screen.contains(shown), "`{shown}` is not in\n{screen}");
         }
         assert!(size == SIZES[0] || !screen.contains("longer than the screen"), "{screen}");

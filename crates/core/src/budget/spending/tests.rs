@@ -147,6 +147,7 @@ fn dollars_are_a_bound_where_not_all_was_counted_or_has_a_price() {
     };
     assert!(!after(0, Some(counted)).is_bound() && !after(0, Some(cached)).is_bound());
     assert!(after(0, None).is_bound());
+    assert!(after(0, None).has_guesses() && after(1, None).has_guesses() && !after(0, Some(cached)).has_guesses());
     assert!(!after(1, None).is_bound(), "without a price there are no dollars");
     let mut unpriced = begun();
     unpriced.prices = vec![Some(Prices { cache_read: None, ..PRICES })].into();
