@@ -289,15 +289,22 @@ impl Equipment {
         self.adapter.base_url_variable.is_some() || self.adapter.base_url.is_some()
     }
 
-    /// The first thing that is missing; `None` if the adapter is ready. Nothing is asked for over the network.
+    /// The first thing that is missing, and the model if it is missing, too; `None` if the adapter is ready. Nothing is
+    /// asked for over the network.
     pub fn lack(&self) -> Option<Lack> {
         let id = self.adapter.id;
-        self.lack_to_ask().or_else(|| {
-            let what = "it has no default model".to_owned();
-            let hint = format!("name one with --model, or `model` under `[adapters.{id}]`");
-            let is_missing = self.model.is_none() && self.speaks_to_an_api();
-            is_missing.then(|| Lack { sentence: format!("`{id}` can't be used: {what}"), what, hint })
-        })
+        let is_model_missing = self.model.is_none() && self.speaks_to_an_api();
+        match self.lack_to_ask() {
+            Some(lack) if is_model_missing => {
+                Some(Lack { hint: format!("{}; name a model with --model, too", lack.hint), ..lack })
+            }
+            Some(lack) => Some(lack),
+            None => is_model_missing.then(|| {
+                let what = "it has no default model".to_owned();
+                let hint = format!("name one with --model, or `model` under `[adapters.{id}]`");
+                Lack { sentence: format!("`{id}` can't be used: {what}"), what, hint }
+            }),
+        }
     }
 
     /// The first thing that is missing to ask its API for anything: for a turn, a model is needed besides.
