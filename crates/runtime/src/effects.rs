@@ -1,4 +1,4 @@
-//! What a run did besides saying things, as its end tells: files changed, commands run.
+//! The effects of a run, as its end tells them: files changed, commands run.
 //!
 //! In: the events of the run that count. Out: [`RunEffects`]. Nothing is decided by it, so it is no part of what core
 //! folds; it is folded as events pass, so that nobody reads a long journal once more to say a few lines.

@@ -33,7 +33,7 @@ pub(crate) struct DriverFacts {
     pub(crate) run_id: Option<String>,
     /// Number of turns taken in the run.
     pub(crate) turns: usize,
-    /// What the run did, for its end.
+    /// Effects of the run, for its end.
     pub(crate) effects: RunEffects,
 }
 

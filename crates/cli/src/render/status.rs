@@ -81,7 +81,7 @@ impl RunStatus {
 
     /// Returns the line at `now` in so many columns; `None` if nothing is in flight.
     ///
-    /// Where there is no room for all of it, what is least missed goes first: `/help`, the time in all, most of a long name,
+    /// Where there is no room for all of it, the least important goes first: `/help`, the time in all, most of a long name,
     /// and the tokens if there is a cost. What still has no room is left out from the end.
     pub(super) fn line(&self, now: Instant, columns: usize) -> Option<String> {
         let (since, what) = self.in_flight.values().min_by_key(|(since, _)| *since)?;

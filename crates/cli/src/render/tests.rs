@@ -173,9 +173,9 @@ fn a_question_that_is_longer_than_the_screen_says_so_below() {
 
 /// A place that keeps what is written.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
+struct SharedBytes(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Kept {
+impl Write for SharedBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().expect("no panic").extend_from_slice(bytes);
         Ok(bytes.len())
@@ -186,7 +186,7 @@ impl Write for Kept {
     }
 }
 
-impl Kept {
+impl SharedBytes {
     fn text(&self) -> String {
         String::from_utf8(self.0.lock().expect("no panic").clone()).expect("text")
     }
@@ -195,7 +195,7 @@ impl Kept {
 #[test]
 fn each_of_several_questions_stands_below_the_reply_that_it_is_about() {
     let mut screen = TestScreen::new(RenderStyle::Plain, Surface::Lines);
-    let kept = Kept::default();
+    let kept = SharedBytes::default();
     screen.renderer.out = Box::new(kept.clone());
     let keys = ["voter/1", "voter/2"].map(|part| Key {
         part: part.split('/').fold(Part::root(), |part, name| part.child(name)),
@@ -227,7 +227,7 @@ fn each_of_several_questions_stands_below_the_reply_that_it_is_about() {
 #[test]
 fn a_terminal_that_only_knows_lines_gets_no_escapes_and_no_status() {
     let mut screen = TestScreen::new(RenderStyle::Plain, Surface::Lines);
-    let kept = Kept::default();
+    let kept = SharedBytes::default();
     screen.renderer.out = Box::new(kept.clone());
     screen.show(Body::Part(PartEvent::PhaseEnter { phase: PhaseName::Execute, reason: None }));
     screen.show(request());

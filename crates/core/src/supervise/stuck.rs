@@ -58,7 +58,7 @@ pub enum Evaluation {
 
 /// The signals of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signals {
+pub struct StuckSignals {
     /// The files have stayed as they are.
     pub no_change: bool,
     /// The files came back to a state that they had before.
@@ -67,7 +67,7 @@ pub struct Signals {
     pub refused: bool,
 }
 
-impl Signals {
+impl StuckSignals {
     /// Returns the number of signals that hold.
     #[must_use]
     pub fn count(self) -> u32 {
@@ -99,7 +99,7 @@ pub struct StuckState {
     /// Its answer.
     pub last_answer: StuckAnswer,
     /// The signals of the last round that moved any.
-    pub signals: Signals,
+    pub signals: StuckSignals,
     /// Number of rounds since the files changed last.
     pub no_change: u32,
     /// States of the files that followed one another, the latest last.
@@ -182,7 +182,7 @@ impl StuckState {
     }
 
     fn judge(&mut self, round: u32, knobs: &StuckKnobs) -> StuckAnswer {
-        self.signals = Signals {
+        self.signals = StuckSignals {
             no_change: self.no_change >= knobs.nochange_min,
             revisit: self.hold > 0,
             refused: self.is_refused(round, knobs),

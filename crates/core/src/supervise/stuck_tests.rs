@@ -172,7 +172,7 @@ fn u18_another_run_begins_afresh() {
     assert!(!watched.escalated.is_empty());
     let first = Round { run: "run-2".to_owned(), ..watched.at(7, "A") };
     assert_eq!(watched.close(first), StuckAnswer::No);
-    assert_eq!(watched.state.signals, Signals::default());
+    assert_eq!(watched.state.signals, StuckSignals::default());
     assert_eq!((watched.state.last_round, watched.state.streak), (7, 0));
 }
 

@@ -15,7 +15,7 @@ use crate::words::text::cut;
 use crate::words::visible::{visible_line, visible_text};
 use crate::words::{Choice, Offer, PhaseName, QuestionKind};
 
-/// What is said of a run that nobody drives and that the operator told to stop.
+/// State of a run that nobody drives and that the operator told to stop, in words.
 pub const STOP_PENDING: &str = "stop asked for; takes effect with resume or a worker";
 
 /// A line of a question in the list, in UTF-16 units: the whole of it is `show`'s.

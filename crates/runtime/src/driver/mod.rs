@@ -230,7 +230,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
         self.drive.run().facts()
     }
 
-    /// What the run did so far besides saying things.
+    /// Returns the effects of the run so far: files changed, commands run.
     #[must_use]
     pub fn effects(&self) -> &RunEffects {
         &self.facts.effects

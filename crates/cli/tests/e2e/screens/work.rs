@@ -1,4 +1,4 @@
-//! What is shown of an agent's work: its words and its thinking, changes before and after they are made, commands and what
+//! An agent's work on the screen: its words and its thinking, changes before and after they are made, commands and what
 //! came of them.
 
 use adjutant_loopback::{Answer, Format, Provider, Reply};
