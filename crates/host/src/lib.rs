@@ -14,6 +14,7 @@ pub mod sandbox;
 pub mod removal;
 pub mod rescue;
 pub mod standstill;
+pub mod state_files;
 pub mod text_file;
 pub mod token_command;
 pub mod webhook;
