@@ -5,6 +5,7 @@
 //! anything outside, a command in [`custody`] leaves nothing running, an [`http::HttpClient`] never
 //! connects to a private address it wasn't allowed. What should be done is decided elsewhere.
 
+pub mod checkpoint;
 pub mod custody;
 pub mod environment;
 pub mod grpc;

@@ -267,7 +267,7 @@ pub fn head(workdir: &Path) -> Option<String> {
 /// Returns true if git, which looks for `.git` in a folder and all above it, may find a repository from `folder`. Where
 /// it can't, git need not be asked: this is done before every turn, and starting a program takes a hundred times as
 /// long.
-fn may_be_in_one(folder: &Path) -> bool {
+pub(crate) fn may_be_in_one(folder: &Path) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     folder.ancestors().any(|folder| match folder.join(".git").symlink_metadata() {
         Ok(_) => true,
@@ -276,7 +276,7 @@ fn may_be_in_one(folder: &Path) -> bool {
 }
 
 /// Git in `folder`, with nothing of the repository's that runs, no settings of the user, and nobody to ask.
-fn command(folder: &Path, git_dir: Option<&Path>) -> Command {
+pub(crate) fn command(folder: &Path, git_dir: Option<&Path>) -> Command {
     let mut git = Command::new("git");
     // A group of its own: Ctrl-C at the terminal is for us, and ends no half of a commit.
     git.env_clear().current_dir(folder).process_group(0);
@@ -312,17 +312,31 @@ fn command(folder: &Path, git_dir: Option<&Path>) -> Command {
 ///
 /// If it can't be started, takes longer than [`TIME_MAX`], or does not end well.
 fn run(git: &mut Command, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Vec<u8>> {
+    run_within(git, TIME_MAX, write)
+}
+
+/// Runs `git` for at most `time` with what `write` says to it; returns what it said.
+///
+/// # Errors
+///
+/// If it can't be started, takes longer ([`io::ErrorKind::TimedOut`]), or does not end well.
+pub(crate) fn run_within(
+    git: &mut Command,
+    time: Duration,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
     let mut child = git.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (over, is_over) = mpsc::channel::<()>();
-    let (said, complaint, written) = thread::scope(|scope| {
+    let (said, complaint, written, in_time) = thread::scope(|scope| {
         let guard = scope.spawn(move || {
-            let in_time = !matches!(is_over.recv_timeout(TIME_MAX), Err(mpsc::RecvTimeoutError::Timeout));
+            let in_time = !matches!(is_over.recv_timeout(time), Err(mpsc::RecvTimeoutError::Timeout));
             // It is reaped only after this thread has ended, so that the number is still its own.
             if let (false, Some(pid)) = (in_time, pid) {
                 kill_process(pid, Signal::KILL).ok();
             }
+            in_time
         });
         let said = scope.spawn(move || read_all(stdout));
         let complaint = scope.spawn(move || read_all(stderr));
@@ -330,10 +344,14 @@ fn run(git: &mut Command, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) 
         let said = said.join().unwrap_or_else(|_| Err(io::Error::other("the reader failed")));
         let complaint = complaint.join().unwrap_or_else(|_| Ok(Vec::new()));
         drop(over);
-        drop(guard.join());
-        (said, complaint, written)
+        let in_time = guard.join().unwrap_or(true);
+        (said, complaint, written, in_time)
     });
     let status = child.wait()?;
+    if !in_time && !status.success() {
+        let why = format!("git took longer than {} seconds", time.as_secs());
+        return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+    }
     if !status.success() {
         let complaint = complaint.unwrap_or_default();
         let first = String::from_utf8_lossy(&complaint).lines().next().unwrap_or_default().to_owned();
