@@ -32,7 +32,7 @@ const KEYS: [(&str, &str); 6] = [
     ("Esc", "drop what is typed"),
     ("Up, Down", "earlier lines"),
     ("Alt-Enter", "a new line within an answer"),
-    ("Ctrl-C", "cancel what is in flight; twice, or at a question: interrupt the run"),
+    ("Ctrl-C", "cancel what is in flight; twice: interrupt the run; at a question: leave it open"),
     ("Ctrl-D", "leave the question open"),
 ];
 

@@ -163,7 +163,7 @@ fn ctrl_c_once_cancels_the_call_and_the_run_goes_on() {
 }
 
 #[test]
-fn ctrl_c_at_a_question_stops_the_run_which_can_be_resumed() {
+fn ctrl_c_at_a_question_leaves_it_open_for_whoever_answers_it() {
     let home = endless();
     let mut terminal = Terminal::start(&home, &["run", "../brief.md"], &[]);
     terminal.expect("? Is this summary what you want?");
@@ -171,12 +171,21 @@ fn ctrl_c_at_a_question_stops_the_run_which_can_be_resumed() {
     terminal.type_text(CTRL_C);
     terminal.expect("stopping; the run can be resumed");
     let (code, seen) = terminal.finish();
-    assert_eq!(code, 130, "{seen}");
+    assert_eq!(code, 4, "{seen}");
+    assert!(seen.contains("waiting (confirmation): needs a yes to its summary"), "{seen}");
+    home.run(&["list"]).expect_code(0).expect_text("needs a yes to its summary");
+    home.run(&["inbox"]).expect_code(0).expect_text("needs a yes to its summary");
     let mut again = Terminal::start(&home, &["resume", RUN], &[]);
     again.expect("? Is this summary what you want?");
     again.expect("> ");
-    again.type_text("no\n");
-    assert_eq!(again.finish().0, 6);
+    again.type_text(CTRL_C);
+    again.expect("stopping; the run can be resumed");
+    assert_eq!(again.finish().0, 4);
+    // It was asked once; an answer from elsewhere counts, and a worker goes on with it.
+    let asked = |home: &TestHome| home.journal(RUN).iter().filter(|event| event["type"] == "question").count();
+    assert_eq!(asked(&home), 1);
+    home.run(&["inbox", "answer", RUN, "no"]).expect_code(0);
+    home.run(&["work", "--once"]).expect_code(0).expect_text("declined");
 }
 
 #[test]

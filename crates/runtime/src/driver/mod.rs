@@ -23,7 +23,7 @@ use adjutant_core::session::transcript::Speaker;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent};
 use adjutant_core::words::id::WorkspaceId;
 use adjutant_core::words::tool::{ToolCall, ToolSpecs};
-use adjutant_core::words::{Key, Outcome, Part, Question};
+use adjutant_core::words::{Key, Message, Outcome, Part, Question};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
     Progress, Tools, Workspaces,
@@ -86,6 +86,8 @@ pub struct Driver<'j, P: Procedure> {
     readied: Option<(WantedCall, Readied)>,
     /// Questions that nobody is there to answer.
     parked: BTreeSet<Key>,
+    /// The interrupt at which the questions here were left open.
+    leaving: Option<Heard>,
     facts: DriverFacts,
     standing: Standing,
     /// True if the run is let go where it has long to wait: somebody takes it up again when the wait is over.
@@ -198,6 +200,7 @@ impl<'j, P: Procedure> Driver<'j, P> {
             preparing: None,
             readied: None,
             parked: BTreeSet::new(),
+            leaving: None,
             facts,
             // Somebody else may have been at work since its last driver.
             standing: if is_empty { Standing::AtWork } else { Standing::Still },
@@ -290,7 +293,15 @@ impl<'j, P: Procedure> Driver<'j, P> {
         keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.take_in_revocations()?;
-            match self.step() {
+            let step = self.step();
+            if matches!(step, Step::Record(_) | Step::Begin(_))
+                && let Some(interrupt) = self.leaving.take()
+            {
+                // An answer was faster than the leaving: there is more to stop than questions.
+                self.record_message(interrupt)?;
+                continue;
+            }
+            match step {
                 Step::Record(entry) => self.write(entry)?,
                 Step::Begin(want) if self.standing == Standing::Still && is_work(&want.command) => self.go_on().await?,
                 Step::Begin(want) if is_work(&want.command) && self.is_elsewhere()? => {}
@@ -460,6 +471,27 @@ impl<'j, P: Procedure> Driver<'j, P> {
     }
 
     fn told(&mut self, heard: Heard) -> Result<(), DriveError> {
+        if heard.message == Message::Interrupt && heard.id.is_none() && self.only_asks() {
+            self.leave_questions(heard);
+            return Ok(());
+        }
+        self.record_message(heard)
+    }
+
+    /// Returns true if all that the run does is to ask.
+    fn only_asks(&self) -> bool {
+        let mut open = self.drive.ledger().open().map(|(_, open)| &open.begun).peekable();
+        open.peek().is_some() && self.preparing.is_none() && open.all(|begun| matches!(begun, Begun::Question(_)))
+    }
+
+    /// Asks nobody here any more. An interrupt from this process (a mailbox's messages have ids) has nothing to stop while
+    /// the run only asks: on record it would withdraw the questions, and keep a worker from what is answered elsewhere.
+    fn leave_questions(&mut self, interrupt: Heard) {
+        self.cancels.values().for_each(CancellationToken::cancel);
+        self.leaving = Some(interrupt);
+    }
+
+    fn record_message(&mut self, heard: Heard) -> Result<(), DriveError> {
         let Heard { message, to, id, by } = heard;
         if id.as_ref().is_some_and(|id| self.drive.ledger().has_used(id)) {
             return Ok(());
