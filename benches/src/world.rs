@@ -82,7 +82,11 @@ pub fn beginning(options: &RunOptions) -> anyhow::Result<[Entry; 2]> {
         options: options.clone(),
         tools: Vec::new(),
         offered: None,
-        versions: Versions { adjutant: env!("CARGO_PKG_VERSION").to_owned(), standing_orders: 1 },
+        versions: Versions {
+            adjutant: env!("CARGO_PKG_VERSION").to_owned(),
+            standing_orders: 1,
+            rules: adjutant_core::trace::RULES_VERSION,
+        },
     })));
     Ok([header, start].map(|body| Entry { part: Part::root(), body }))
 }

@@ -38,7 +38,7 @@ fn run(home: &Home, brief_id: &str, second: i64, more: Vec<Body>) -> FileJournal
         tools: Vec::new(),
         offered: None,
         options: RunOptions::default(),
-        versions: Versions { adjutant: "0".into(), standing_orders: 1 },
+        versions: Versions { adjutant: "0".into(), standing_orders: 1, rules: 0 },
     };
     let header = Body::Run(RunEvent::TraceVersion {
         version: TRACE_VERSION,

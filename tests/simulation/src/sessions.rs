@@ -98,7 +98,11 @@ pub fn beginning() -> [Entry; 2] {
         tools: Vec::new(),
         offered: None,
         options: RunOptions { agent, ..RunOptions::default() },
-        versions: Versions { adjutant: "0.0.0".to_owned(), standing_orders: 1 },
+        versions: Versions {
+            adjutant: "0.0.0".to_owned(),
+            standing_orders: 1,
+            rules: adjutant_core::trace::RULES_VERSION,
+        },
     })));
     [header, start].map(|body| Entry { part: Part::root(), body })
 }

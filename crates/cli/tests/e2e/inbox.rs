@@ -261,7 +261,7 @@ fn asking_at(home: &TestHome, run: &str, questions: &[(Key, Question)]) {
         tools: Vec::new(),
         offered: None,
         options: RunOptions::default(),
-        versions: Versions { adjutant: "0".to_owned(), standing_orders: 1 },
+        versions: Versions { adjutant: "0".to_owned(), standing_orders: 1, rules: 0 },
     };
     let header = Body::Run(RunEvent::TraceVersion {
         version: TRACE_VERSION,

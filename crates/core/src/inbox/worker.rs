@@ -209,7 +209,7 @@ mod tests {
             tools: Vec::new(),
             offered: None,
             options: RunOptions::default(),
-            versions: Versions { adjutant: String::new(), standing_orders: 1 },
+            versions: Versions { adjutant: String::new(), standing_orders: 1, rules: 0 },
         })))
     }
 

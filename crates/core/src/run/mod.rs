@@ -45,9 +45,17 @@ pub struct RunFacts {
     offered: Option<ToolSpecs>,
     memory: Inherited,
     missing_walls: Vec<String>,
+    rules: u32,
 }
 
 impl RunFacts {
+    /// Returns true if a message to the agent doesn't put off the question between gated steps. In runs of earlier versions
+    /// it gave the step three more turns.
+    #[must_use]
+    pub fn asks_before_messages(&self) -> bool {
+        self.rules >= 1
+    }
+
     /// Returns what each scope of the run has used.
     #[must_use]
     pub fn accounts(&self) -> &Accounts {
@@ -182,6 +190,7 @@ impl SharedFacts for RunFacts {
                     contradictions: contradictions.clone(),
                 };
             }
+            Body::Run(RunEvent::RunStart(start)) => self.rules = start.versions.rules,
             Body::Run(RunEvent::RunResume { offered: Some(offered), .. }) => self.offered = Some(offered.specs()),
             Body::Host(HostEvent::SandboxReport { missing, .. }) => self.missing_walls.clone_from(missing),
             _ => {}

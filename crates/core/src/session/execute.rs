@@ -97,7 +97,9 @@ impl Decider<'_> {
     /// Asks for another turn of the same step after calls, as many times as a step may have.
     pub(super) fn next_round(&self, taken: &ReadTurn) -> Option<Next> {
         let state = &self.state;
-        let goes_on = !taken.calls.is_empty() && state.steps.rounds < TOOL_ROUNDS_MAX && !state.given.is_held;
+        let rounds =
+            if self.run.asks_before_messages() { state.steps.rounds } else { state.steps.rounds_since_message };
+        let goes_on = !taken.calls.is_empty() && rounds < TOOL_ROUNDS_MAX && !state.given.is_held;
         goes_on.then(|| self.new_turn())
     }
 
@@ -136,6 +138,19 @@ impl Decider<'_> {
     pub(super) fn steered(&self) -> Option<Next> {
         let said = self.run.to_tell(&self.part)?;
         Some(self.say(MessageKind::Steer, self.state.steps.number, prompts::said(said)))
+    }
+
+    /// Tells the agent what the operator wants it told, unless the step ends here and the operator is asked before the next:
+    /// then it is told with that one.
+    pub(super) fn steered_before_stop(&self, taken: &ReadTurn) -> Option<Next> {
+        let told = self.steered()?;
+        let is_asked_first = self.run.asks_before_messages()
+            && self.mode() == Mode::Gated
+            && self.next_round(taken).is_none()
+            && self.break_silence(taken).is_none()
+            && self.hand_off(taken).is_none()
+            && self.completed(taken).is_none();
+        (!is_asked_first).then_some(told)
     }
 
     /// Returns true if the agent's announcements count as acts: a role that can only read announces none.

@@ -28,7 +28,8 @@ pub use event::{
     HostEvent, LearnedEvent, LedgerRole, Line, PartEvent, RunEvent, TRACE_VERSION, TurnEvent,
 };
 pub use options::{
-    AgentOptions, CrewOptions, LearnedOptions, RunOptions, RunStart, Versions, WorkOptions, offered_on_record,
+    AgentOptions, CrewOptions, LearnedOptions, RULES_VERSION, RunOptions, RunStart, Versions, WorkOptions,
+    offered_on_record,
 };
 pub use peer::PeerKind;
 pub use read::TraceLineKind;

@@ -267,6 +267,17 @@ pub struct Versions {
     pub adjutant: String,
     /// The standing orders.
     pub standing_orders: u32,
+    /// The rules of deciding ([`RULES_VERSION`]); 0 in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub rules: u32,
+}
+
+/// Version of the rules by which a run that begins now decides. A run keeps those that it began with, so that a replay of
+/// it decides as it did. 1: a message to the agent doesn't put off the question between gated steps.
+pub const RULES_VERSION: u32 = 1;
+
+const fn is_first(rules: &u32) -> bool {
+    *rules == 0
 }
 
 /// One agent that a run can be given turns by.

@@ -107,7 +107,7 @@ fn start() -> Body {
         tools: Vec::new(),
         offered: None,
         options: RunOptions { agent, ..RunOptions::default() },
-        versions: Versions { adjutant: String::new(), standing_orders: 1 },
+        versions: Versions { adjutant: String::new(), standing_orders: 1, rules: 0 },
     })))
 }
 

@@ -4,11 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use adjutant_core::session::Setup;
+use adjutant_core::procedure::run::Run;
 use adjutant_core::session::replay::replay;
-use adjutant_core::trace::{AskEvent, Body, CallEvent, Event, TurnEvent};
+use adjutant_core::session::{Session, Setup};
+use adjutant_core::trace::{
+    AskEvent, Body, CallEvent, Event, RULES_VERSION, RunEvent, RunOptions, RunStart, TurnEvent, Versions,
+};
 use adjutant_core::words::tool::{ToolCall, ToolEffect};
-use adjutant_core::words::{Amendment, Budget, Category, Message, MessageKind, Outcome, QuestionKind};
+use adjutant_core::words::{Amendment, Budget, Category, Message, MessageKind, Mode, Outcome, Part, QuestionKind};
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::simulator::{self, Ended, Plan, Said, World, alone, call, simulate, tool};
@@ -98,6 +102,59 @@ fn how_often_an_agent_said_the_same_is_told_as_it_is() {
         _ => None,
     });
     assert_eq!(asked.collect::<Vec<_>>(), ["3 times", "4 times", "5 times"]);
+}
+
+/// Returns a run of one session that began by rules of this version.
+fn by_rules(rules: u32, setup: &Arc<Setup>) -> Run<Session> {
+    let start = RunStart {
+        run_id: "told".parse().expect("a name"),
+        brief_id: "told".parse().expect("a name"),
+        project: String::new(),
+        brief_path: None,
+        brief: String::new(),
+        tools: Vec::new(),
+        offered: None,
+        options: RunOptions::default(),
+        versions: Versions { adjutant: String::new(), standing_orders: 1, rules },
+    };
+    let body = Body::Run(RunEvent::RunStart(Box::new(start)));
+    let mut run = alone(setup);
+    run.apply(&Event { seq: 0, at: Timestamp::UNIX_EPOCH, part: Part::root(), body });
+    run
+}
+
+#[test]
+fn a_message_does_not_put_off_the_stop_of_a_gated_step() {
+    let turn = |number: usize| {
+        let name = format!("{number}.txt");
+        Said::calls("writes", vec![write(&name, &name, "x")])
+    };
+    let script: Vec<Said> = std::iter::once(Said::text(SUMMARY)).chain((1..=6).map(turn)).collect();
+    let gated = Arc::new(Setup { mode: Some(Mode::Gated), ..setup(&["filesystem_write"]) });
+    let with = |rules: u32, messages: Vec<(usize, Message)>, step: &[&str]| {
+        let mut world = world(&script);
+        world.messages = messages;
+        world.answers.insert("step", step.iter().map(|answer| (*answer).to_owned()).collect());
+        simulate(&|| by_rules(rules, &gated), &world, &Plan::default()).expect("no rule is broken")
+    };
+    let quiet = with(RULES_VERSION, Vec::new(), &[]);
+    assert_eq!((quiet.files.len(), quiet.open.len()), (3, 1), "three turns with calls, then the operator is asked");
+    let first_call = place(&quiet, |body| matches!(body, Body::Call(CallEvent::ToolCall { .. })));
+    // Whenever it comes: at any event of the step, and while the question is open.
+    for at in first_call..=quiet.journal.len() {
+        let steer = || vec![(at, Message::Steer("mind the gap".to_owned()))];
+        let ended = with(RULES_VERSION, steer(), &[]);
+        let open: Vec<QuestionKind> = ended.open.iter().map(|(_, kind)| *kind).collect();
+        assert_eq!((ended.files.len(), open), (3, vec![QuestionKind::Step]), "said at {at}");
+        // It isn't lost: it is told with the next step at the latest.
+        let gone_on = with(RULES_VERSION, steer(), &["ok"]);
+        let is_told = |event: &Event| matches!(&event.body, Body::Turn(TurnEvent::Message { kind: MessageKind::Steer, text, .. }) if text.contains("mind the gap"));
+        assert_eq!(gone_on.journal.iter().filter(|event| is_told(event)).count(), 1, "said at {at}");
+        assert_eq!(gone_on.files.len(), 6, "said at {at}");
+    }
+    // A run that began by the earlier rules goes on by them.
+    let earlier = with(0, vec![(first_call, Message::Steer("mind the gap".to_owned()))], &[]);
+    assert!(earlier.files.len() > 3, "{:?}", earlier.files);
 }
 
 #[test]

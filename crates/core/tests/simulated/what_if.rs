@@ -69,7 +69,7 @@ fn journal(setup: &Setup, said: &[Said]) -> Vec<Event> {
         tools: Vec::new(),
         offered: None,
         options: RunOptions { agent: AgentOptions::default(), ..RunOptions::default() },
-        versions: Versions { adjutant: String::new(), standing_orders: 1 },
+        versions: Versions { adjutant: String::new(), standing_orders: 1, rules: 0 },
     };
     let begun = Event {
         seq: 0,

@@ -7,7 +7,7 @@ use adjutant_core::brief::{self, BadSuffix, Brief};
 use adjutant_core::gate::custom_role::Member;
 use adjutant_core::session::standing_orders;
 use adjutant_core::trace::{
-    Body, CrewOptions, HostEvent, LearnedEvent, RunEvent, RunStart, TRACE_VERSION, Versions, WorkOptions,
+    Body, CrewOptions, HostEvent, LearnedEvent, RULES_VERSION, RunEvent, RunStart, TRACE_VERSION, Versions, WorkOptions,
 };
 use adjutant_core::words::id::BriefId;
 use adjutant_core::words::role::{Role, RoleName};
@@ -124,6 +124,7 @@ pub async fn begin(run: BeginRun<'_>, tell: &dyn Fn(Remark)) -> Result<Sitting, 
         versions: Versions {
             adjutant: env!("CARGO_PKG_VERSION").to_owned(),
             standing_orders: standing_orders::VERSION,
+            rules: RULES_VERSION,
         },
     })));
     let first = [header, start].into_iter().chain(learned).collect();

@@ -247,7 +247,7 @@ fn beginning(options: &RunOptions) -> [Entry; 2] {
         options: options.clone(),
         tools: Vec::new(),
         offered: None,
-        versions: Versions { adjutant: version, standing_orders: 1 },
+        versions: Versions { adjutant: version, standing_orders: 1, rules: adjutant_core::trace::RULES_VERSION },
     })));
     [header, start].map(|body| Entry { part: Part::root(), body })
 }

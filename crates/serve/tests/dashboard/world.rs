@@ -142,7 +142,7 @@ impl World {
             tools: Vec::new(),
             offered: None,
             options: RunOptions::default(),
-            versions: Versions { adjutant: "0".into(), standing_orders: 1 },
+            versions: Versions { adjutant: "0".into(), standing_orders: 1, rules: 0 },
         };
         let header = Body::Run(RunEvent::TraceVersion {
             version: TRACE_VERSION,

@@ -29,7 +29,7 @@ fn begun_with(prices_listed: Option<&str>) -> Spending {
         tools: Vec::new(),
         offered: None,
         options,
-        versions: Versions { adjutant: String::new(), standing_orders: 1 },
+        versions: Versions { adjutant: String::new(), standing_orders: 1, rules: 0 },
     };
     happen(&mut spending, 0, Body::Run(RunEvent::RunStart(Box::new(start))));
     spending

@@ -10,6 +10,8 @@ pub(in crate::session) struct Steps {
     pub(in crate::session) number: u32,
     /// Turns with tool calls in the present step.
     pub(in crate::session) rounds: u32,
+    /// Those since the operator's last message: what runs of earlier versions count.
+    pub(in crate::session) rounds_since_message: u32,
     /// Steps that the operator added to the limit.
     pub(in crate::session) added: u32,
     /// The limit was reached and not yet extended.
@@ -22,12 +24,17 @@ impl Steps {
             Body::Turn(TurnEvent::Message { kind, step, .. }) => match kind {
                 MessageKind::KickOff | MessageKind::Continue | MessageKind::Redirect => {
                     self.number = *step;
-                    self.rounds = 0;
+                    (self.rounds, self.rounds_since_message) = (0, 0);
                 }
-                MessageKind::Steer | MessageKind::Context => self.rounds = 0,
+                MessageKind::Context => (self.rounds, self.rounds_since_message) = (0, 0),
+                MessageKind::Steer => self.rounds_since_message = 0,
                 _ => {}
             },
-            Body::Turn(TurnEvent::AgentReply { calls, .. }) => self.rounds += u32::from(!calls.is_empty()),
+            Body::Turn(TurnEvent::AgentReply { calls, .. }) => {
+                let round = u32::from(!calls.is_empty());
+                self.rounds += round;
+                self.rounds_since_message += round;
+            }
             // Other limits are counted by the run.
             Body::Budget(BudgetEvent::BudgetHalt { metric, .. }) => self.are_out = *metric == LimitMetric::Steps,
             _ => {}

@@ -38,7 +38,7 @@ fn run_start() -> Body {
         tools: Vec::new(),
         offered: None,
         options,
-        versions: Versions { adjutant: "0.1.0".into(), standing_orders: 1 },
+        versions: Versions { adjutant: "0.1.0".into(), standing_orders: 1, rules: 0 },
     })))
 }
 
