@@ -27,6 +27,9 @@ use crate::settings::Place;
 /// Number of paths shown for each kind of change; `--json` has all.
 const SHOWN_MAX: usize = 20;
 
+/// Number of paths named in a sentence.
+const FEW_PATHS: usize = 3;
+
 /// Put back what a call deleted or overwrote
 ///
 /// Before a call that may destroy files of the workdir, what is there is kept. This shows how the files
@@ -193,8 +196,20 @@ fn undo(
         super::print(&text(run_id, manifest, &plan))?;
     }
     if touched.is_empty() {
+        let is_last = args.call.is_none() && reach == Reach::Call;
+        let earlier = if is_last { earlier_with_changes(&workdir, rescues, manifest, kept) } else { None };
         if args.json {
-            super::print_json(&told(None, true, &[]))?;
+            let mut told = told(None, true, &[]);
+            if let Some((earlier, _)) = earlier {
+                told["earlier"] = earlier.name.as_str().into();
+            }
+            super::print_json(&told)?;
+        } else if let Some((earlier, paths)) = earlier {
+            let (name, before) = (&earlier.name, visible_line(&earlier.before));
+            super::print(&format!(
+                "an earlier call can be undone ({before}, which changed {}): adjutant undo {called} {name}\n",
+                named_paths(&paths)
+            ))?;
         }
         return Ok(ending);
     }
@@ -227,6 +242,32 @@ fn undo(
         super::print(&format!("{text}{done}{}\n", back.unwrap_or_default()))?;
     }
     Ok(if failed.is_empty() { ending } else { Ending::Failed })
+}
+
+/// Returns the first few of `paths`, and how many more there are.
+fn named_paths(paths: &[String]) -> String {
+    let named: Vec<String> = paths.iter().take(FEW_PATHS).map(|path| shown(path)).collect();
+    match paths.len().saturating_sub(named.len()) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// Returns what was kept before the last earlier call of which something can be put back, with the paths: where the `last`
+/// call changed nothing, an earlier one is meant.
+fn earlier_with_changes<'k>(
+    workdir: &Workdir,
+    rescues: &Rescues,
+    last: &Manifest,
+    kept: &'k [Manifest],
+) -> Option<(&'k Manifest, Vec<String>)> {
+    let before_last = kept.iter().rev().skip_while(|other| other.name != last.name).skip(1);
+    let mut of_calls = before_last.filter(|other| other.before != UNDO && other.workdir == last.workdir);
+    of_calls.find_map(|other| {
+        // What can't be compared can't be offered either; whoever names the call is told why.
+        let touched = rescues.plan(workdir, other, Reach::Call).ok()?.touched();
+        (!touched.is_empty()).then_some((other, touched))
+    })
 }
 
 /// A path that the operator names, as the list of what was kept has it.

@@ -66,6 +66,24 @@ fn what_a_command_deleted_comes_back_in_a_repository_and_elsewhere() {
 }
 
 #[test]
+fn where_the_last_call_changed_nothing_the_earlier_one_is_named_that_can_be_undone() {
+    let home = TestHome::new();
+    ran(&home, &[shell("rm keep.txt"), shell("mv sub other && mv other sub")]);
+    let said = home.run(&["undo", RUN]).expect_code(0).expect_text("nothing to restore");
+    let named = "an earlier call can be undone (shell_exec, which changed keep.txt): adjutant undo";
+    said.expect_text(&format!("{named} {RUN} call-1.1"));
+    let said = home.run(&["undo", RUN, "--json"]).expect_code(0).stdout;
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(said["earlier"], "call-1.1");
+    home.run(&["undo", RUN, "call-1.1", "--yes"]).expect_code(0).expect_text("done");
+    assert_eq!(home.read("work/keep.txt"), "one\r\ntwo");
+    // Now there is none.
+    let said = home.run(&["undo", RUN, "--json"]).expect_code(0).stdout;
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(said.get("earlier"), None);
+}
+
+#[test]
 fn what_could_be_done_with_files_comes_back() {
     use std::os::unix::fs::PermissionsExt;
     let home = TestHome::new();
