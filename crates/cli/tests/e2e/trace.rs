@@ -527,3 +527,20 @@ fn what_is_the_peers_goes_only_when_asked_for_and_when_no_session_may_use_it() {
     home.run(&with_peers).expect_code(0);
     assert!(!file("P.json").exists() && !file("P.trace.ndjson").exists());
 }
+
+#[test]
+fn the_first_of_several_runs_is_named_so_that_it_is_meant() {
+    let home = ran();
+    let example = |file: &str| home.path(&format!("examples/first-run/{file}")).display().to_string();
+    let (brief, project, answers) = (example("brief.md"), example("project"), example("answers.yaml"));
+    home.run(&["run", &brief, "--workdir", &project, "--copy", "--answers", &answers]).expect_code(0);
+    let text = home.read(&format!("home/sessions/{RUN}.trace.ndjson"));
+    let third = text.lines().nth(2).expect("a line");
+    home.write(&format!("home/sessions/{RUN}.trace.ndjson"), text.replacen(third, &third.replacen(':', ";", 1), 1));
+    let first = format!("{RUN}-r1");
+    let hint = format!("`adjutant resume {first} --accept-damage` goes on with that");
+    home.run(&["trace", "verify", &first]).expect_code(1).expect_text(&hint);
+    home.run(&["trace", "verify", "--all"]).expect_code(1).expect_text(&hint);
+    let warned = format!("`adjutant trace verify {first}` says what is wrong");
+    home.run(&["trace", "export", &first]).expect_code(0).expect_text(&warned);
+}

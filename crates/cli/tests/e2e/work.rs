@@ -199,7 +199,7 @@ fn a_run_that_ends_its_worker_each_time_is_left_after_three() {
         worker.kill();
     }
     fs::remove_file(place(&home, "gate")).expect("removed");
-    check_left(&home, 1, &format!("run {RUN} is left: it ended the process that drove it 3 times in a row"));
+    check_left(&home, 1, &format!("run {RUN} is left: the process that ran it died 3 times in a row"));
     home.run(&["resume", RUN]).expect_code(0).expect_text("completed");
 }
 

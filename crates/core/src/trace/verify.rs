@@ -273,6 +273,13 @@ impl Verifier {
 }
 
 impl JournalReport {
+    /// Has its hints call the run `called`, where its name alone means a later run of its brief.
+    pub fn call_run(&mut self, called: &str) {
+        for next in self.findings.iter_mut().filter_map(|finding| finding.next.as_mut()) {
+            *next = next.replace(&self.run, called);
+        }
+    }
+
     /// Returns the findings about a trace of the peer: they say only whether its lines can be read.
     #[must_use]
     pub fn of_peer(name: &str, trace: &Trace<'_>) -> Self {

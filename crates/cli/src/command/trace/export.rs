@@ -102,7 +102,8 @@ impl ExportArgs {
 fn warn(home: &Home, run_id: &RunId) {
     let report = verify::verify(home, run_id, &Owner::current(), Timestamp::now());
     if report.is_ok_and(|report| report.verdict == JournalVerdict::NotWhole) {
-        tell!("warning: the journal is not whole; `adjutant trace verify {run_id}` says what is wrong");
+        let called = runs::called(home, run_id);
+        tell!("warning: the journal is not whole; `adjutant trace verify {called}` says what is wrong");
     }
 }
 
@@ -209,8 +210,9 @@ fn packed(args: &ExportArgs, home: &Home, run_id: &RunId) -> anyhow::Result<()> 
     let content = if args.redact { pack::PackContent::Redacted } else { pack::PackContent::Whole };
     let packing = Packing::of(home, run_id, content, &Owner::current(), Timestamp::now()).map_err(unopened)?;
     if packing.manifest().journal.faults > 0 {
+        let called = runs::called(home, run_id);
         tell!(
-            "warning: the journal is not whole, and the pack says so; `adjutant trace verify {run_id}` says what is wrong"
+            "warning: the journal is not whole, and the pack says so; `adjutant trace verify {called}` says what is wrong"
         );
     }
     let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use adjutant_core::trace::verify::{JournalFinding, JournalReport, JournalVerdict, Length};
+use adjutant_core::words::id::RunId;
 use adjutant_core::words::visible::visible_line;
 use adjutant_store::home::JOURNAL_ENDING;
 use adjutant_store::pack::{PackReport, verify_pack};
@@ -54,7 +55,7 @@ pub(super) fn run(args: &VerifyArgs, place: &Place) -> anyhow::Result<Ending> {
     let Some(run) = &args.run else { return all(args, &home) };
     let report = match runs::find(&home, run).map_err(not_found)? {
         Found::Run(run_id) => match verify::verify(&home, &run_id, &Owner::current(), Timestamp::now()) {
-            Ok(report) => report,
+            Ok(report) => called(report, &home, &run_id),
             Err(error) => return Err(Failure::of(Ending::Failed, &error, error.hint()).into()),
         },
         Found::Peer(name) => {
@@ -63,6 +64,12 @@ pub(super) fn run(args: &VerifyArgs, place: &Place) -> anyhow::Result<Ending> {
         }
     };
     told(args, report.verdict != JournalVerdict::NotWhole, &report, || text(&report))
+}
+
+/// Has the hints of a report name the run so that it and no other of its brief is meant.
+fn called(mut report: JournalReport, home: &Home, run_id: &RunId) -> JournalReport {
+    report.call_run(&runs::called(home, run_id));
+    report
 }
 
 /// Result for one run of many.
@@ -86,6 +93,7 @@ fn all(args: &VerifyArgs, home: &Home) -> anyhow::Result<Ending> {
         };
         rows.push(match &one {
             Listed::Run(run) => verify::verify(home, &run.run_id, &owner, now)
+                .map(|report| called(report, home, &run.run_id))
                 .map_or_else(|error| unreadable(error.to_string()), VerifyRow::Report),
             Listed::Peer(peer) => match &peer.trace {
                 Some(trace) => verify::verify_peer(&peer.name, trace)

@@ -273,7 +273,8 @@ impl<'h> Board<'h> {
                     None => fault.to_string(),
                 },
                 (Outlook::Fruitless { times }, _) => format!(
-                    "it ended the process that drove it {times} times in a row; `adjutant resume {run_id}` tries again"
+                    "the process that ran it died {times} times in a row; `adjutant resume {}` tries again",
+                    runs::called(self.home, run_id)
                 ),
             };
             self.leave(run_id, &left);
