@@ -132,7 +132,8 @@ pub fn pause(args: &PauseArgs, place: &Place) -> anyhow::Result<Ending> {
 pub fn stop(args: &StopArgs, place: &Place) -> anyhow::Result<Ending> {
     let home = place.home()?;
     let (run_id, _) = unfinished(&home, &args.run)?;
-    tell(&home, &run_id, Message::Stop, args.json, "it is stopped")
+    let said = MessageResult { now: "it stops now", later: "it ends when a worker takes it up, or at once with" };
+    tell(&home, &run_id, Message::Stop, args.json, &said)
 }
 
 /// Tells the agent of a run something.
@@ -143,12 +144,14 @@ pub fn steer(args: &SteerArgs, place: &Place) -> anyhow::Result<Ending> {
     if text.is_empty() {
         return Err(Failure::usage("there is nothing to tell the agent").hint("write it behind the run's name").into());
     }
+    let later = "the agent is told when the run goes on";
     let Some(given) = &args.part else {
-        return tell(&home, &run_id, Message::Steer(text), args.json, "the agent is told at its next turn");
+        let said = MessageResult { now: "the agent is told at its next turn", later };
+        return tell(&home, &run_id, Message::Steer(text), args.json, &said);
     };
     let part = find_part(&events, given).map_err(no_address)?;
-    let then = format!("{part} is told at its next turn");
-    tell_part(&home, &run_id, part, Message::Steer(text), args.json, &then)
+    let (now, later) = (format!("{part} is told at its next turn"), format!("{part} is told when the run goes on"));
+    tell_part(&home, &run_id, part, Message::Steer(text), args.json, &MessageResult { now: &now, later: &later })
 }
 
 fn no_address(error: NoAddress) -> Failure {
@@ -192,7 +195,8 @@ pub fn amend(args: &AmendArgs, place: &Place) -> anyhow::Result<Ending> {
     for line in amendment.lines() {
         tell!("{}", visible_line(&line));
     }
-    tell(&home, &run_id, Message::Amend(Box::new(amendment)), args.json, "the brief is amended")
+    let said = MessageResult { now: "the brief is amended", later: "the brief is amended when the run goes on" };
+    tell(&home, &run_id, Message::Amend(Box::new(amendment)), args.json, &said)
 }
 
 /// A scope that names no paths restrains nothing, and adding one to it would not either.
@@ -266,8 +270,14 @@ fn put(home: &Home, run_id: &RunId, to: Part, message: Message) -> anyhow::Resul
     say::say(home, run_id, to, message, "inbox").map_err(not_told)
 }
 
+/// What an operator is told of a message: what comes of it now, and later if the run is not running.
+struct MessageResult<'w> {
+    now: &'w str,
+    later: &'w str,
+}
+
 /// Tells the whole run something, and the operator what comes of it.
-fn tell(home: &Home, run_id: &RunId, message: Message, json: bool, then: &str) -> anyhow::Result<Ending> {
+fn tell(home: &Home, run_id: &RunId, message: Message, json: bool, then: &MessageResult<'_>) -> anyhow::Result<Ending> {
     tell_part(home, run_id, Part::root(), message, json, then)
 }
 
@@ -277,17 +287,16 @@ fn tell_part(
     to: Part,
     message: Message,
     json: bool,
-    then: &str,
+    then: &MessageResult<'_>,
 ) -> anyhow::Result<Ending> {
     let what = word(&message);
     put(home, run_id, to, message)?;
     let is_driven = say::is_driven(home, run_id);
-    let when = if is_driven {
-        String::new()
-    } else {
-        format!(", once it is driven: adjutant resume {}", runs::called(home, run_id))
+    let then = match is_driven {
+        true => then.now.to_owned(),
+        false => format!("not running; {}: adjutant resume {}", then.later, runs::called(home, run_id)),
     };
-    said(run_id, what, is_driven, json, &format!("{then}{when}"))
+    said(run_id, what, is_driven, json, &then)
 }
 
 /// The command by which an operator says this.

@@ -108,7 +108,7 @@ fn what_can_not_be_amended_is_said() {
     // Nobody drives it: it is there when it is resumed.
     home.run(&["amend", RUN, "--withdraw", "*", "--authorize", "git_write"])
         .expect_code(0)
-        .expect_text("once it is driven");
+        .expect_text("not running; the brief is amended when the run goes on: adjutant resume");
     home.run(&["steer", "nobody", "x"]).expect_code(1);
     home.run(&["steer", RUN, " "]).expect_code(2).expect_text("nothing to tell");
 }
@@ -128,7 +128,9 @@ fn what_was_said_while_nobody_drove_a_crew_is_heard_before_anything_is_done() {
     };
     for answer in ["retry", "pass"] {
         let home = parked();
-        home.run(&["stop", run]).expect_code(0).expect_text("once it is driven");
+        home.run(&["stop", run])
+            .expect_code(0)
+            .expect_text("not running; it ends when a worker takes it up, or at once with: adjutant resume");
         home.run(&["inbox", "answer", run, answer]).expect_code(0);
         home.run(&["resume", run]).expect_code(6);
         assert_eq!(calls(&home), 1, "{answer}: nothing is done after a stop");

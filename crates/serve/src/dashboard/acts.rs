@@ -161,25 +161,27 @@ pub(super) async fn say(
 fn tell(hall: &Hall, run_id: &RunId, word: RunMessage) -> Result<MessageOutcome, RequestFault> {
     let home = &hall.look.home;
     say::unfinished(home, run_id).map_err(not_told)?;
-    let (message, then, undriven) = match word {
+    let (message, now, later) = match word {
         // Whoever drives it hears of it; of what nobody drives a worker keeps its hands.
-        RunMessage::Pause {} => {
-            (Message::Pause, "it stands still once what is in flight has ended", "no worker goes on with it until then")
-        }
-        RunMessage::Stop {} => (Message::Stop, "it is stopped", "once it is driven"),
+        RunMessage::Pause {} => (
+            Message::Pause,
+            "it stands still once what is in flight has ended",
+            "it stands still, and no worker goes on with it until",
+        ),
+        RunMessage::Stop {} => (Message::Stop, "it stops now", "it ends when a worker takes it up, or at once with"),
         RunMessage::Steer { text } => {
             let text = text.trim().to_owned();
             if text.is_empty() {
                 let fault = RequestFault::new(StatusCode::UNPROCESSABLE_ENTITY, "There is nothing to tell the agent");
                 return Err(fault.hint("write it first"));
             }
-            (Message::Steer(text), "the agent is told at its next turn", "once it is driven")
+            (Message::Steer(text), "the agent is told at its next turn", "the agent is told when the run goes on")
         }
     };
     say::say(home, run_id, Part::root(), message, WHENCE).map_err(not_told)?;
     let driven = say::is_driven(home, run_id);
-    let when = if driven { String::new() } else { format!(", {undriven}: adjutant resume {run_id}") };
-    Ok(MessageOutcome { said: format!("{then}{when}") })
+    let said = if driven { now.to_owned() } else { format!("not running; {later}: adjutant resume {run_id}") };
+    Ok(MessageOutcome { said })
 }
 
 fn not_told(error: NotTold) -> RequestFault {

@@ -160,7 +160,12 @@ async fn a_run_is_told_what_it_can_be_told() {
         ("A", json!({"what": "pause"}), StatusCode::OK, "it stands still"),
         ("A", json!({"what": "steer", "text": "mind the gap"}), StatusCode::OK, "at its next turn"),
         ("A", json!({"what": "steer", "text": "  "}), StatusCode::UNPROCESSABLE_ENTITY, "nothing to tell"),
-        ("B", json!({"what": "stop"}), StatusCode::OK, "once it is driven: adjutant resume 2026-01-01-B"),
+        (
+            "B",
+            json!({"what": "stop"}),
+            StatusCode::OK,
+            "it ends when a worker takes it up, or at once with: adjutant resume 2026-01-01-B",
+        ),
         ("B", json!({"what": "pause"}), StatusCode::OK, "no worker goes on with it"),
         ("C", json!({"what": "stop"}), StatusCode::CONFLICT, "is over"),
         ("Z", json!({"what": "stop"}), StatusCode::NOT_FOUND, "no such run"),
