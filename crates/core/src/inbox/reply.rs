@@ -74,14 +74,36 @@ fn is_offered(question: &Question, typed: &str, reply: &Reply) -> bool {
     }
 }
 
+/// What is said to a question of the operator's own, which would reach the agent as an answer.
+const ASKED_BACK: &str = "A question is no answer, and was not sent. To have the agent get it, write a sentence (`Tell me what \
+                          is left.`); `?` shows what may be typed.";
+
+/// Returns true if any words are told to the agent as an answer to a question of this kind.
+const fn tells_any_words(kind: QuestionKind) -> bool {
+    match kind {
+        QuestionKind::Confirmation | QuestionKind::Step | QuestionKind::Blocker | QuestionKind::Scope => true,
+        QuestionKind::Destructive
+        | QuestionKind::Permission
+        | QuestionKind::Limit
+        | QuestionKind::Deadline
+        | QuestionKind::Failure
+        | QuestionKind::Escalation
+        | QuestionKind::Disagreement => false,
+    }
+}
+
 /// Says why `typed` must not be taken for the answer that it would be read as, with what to type instead; `None` if nothing
-/// speaks against it. A day that nobody could mean is a slip: it is neither a yes that is over at once nor a final no.
+/// speaks against it. A day that nobody could mean is a slip: it is neither a yes that is over at once nor a final no. So is a
+/// question where any words are told to the agent.
 #[must_use]
 pub fn slip(kind: QuestionKind, typed: &str, now: Timestamp) -> Option<String> {
+    let typed = typed.trim();
+    if tells_any_words(kind) && typed.ends_with('?') && !is_help(typed) {
+        return Some(ASKED_BACK.to_owned());
+    }
     if kind != QuestionKind::Permission {
         return None;
     }
-    let typed = typed.trim();
     let day =
         typed.get(..2).filter(|begin| begin.eq_ignore_ascii_case("p ")).map(|begin| typed[begin.len()..].trim())?;
     day_slip(day, now)
@@ -535,6 +557,23 @@ mod tests {
         check(kind, "p", Some(Choice::Persistent), None);
         check(kind, "P  2024-02-29", Some(Choice::Persistent), Some("2024-02-29"));
         assert_eq!(day_end("2024-02-29").map(|end| end.to_string()).as_deref(), Some("2024-03-01T00:00:00Z"));
+    }
+
+    #[test]
+    fn a_question_of_the_operators_is_a_slip_where_any_words_are_an_answer() {
+        let now: Timestamp = "2026-05-01T12:00:00Z".parse().expect("a time");
+        for kind in [QuestionKind::Confirmation, QuestionKind::Step, QuestionKind::Blocker, QuestionKind::Scope] {
+            for typed in ["what is left?", "  Which file do you mean?  "] {
+                assert_eq!(slip(kind, typed, now).as_deref(), Some(ASKED_BACK), "{kind:?} {typed}");
+            }
+            for typed in ["Tell me what is left.", "is it a? then b", "go", "", "?", "help"] {
+                assert_eq!(slip(kind, typed, now), None, "{kind:?} {typed}");
+            }
+        }
+        // Elsewhere it is no answer already, or one that was written for the agent.
+        for kind in [QuestionKind::Destructive, QuestionKind::Limit, QuestionKind::Escalation] {
+            assert_eq!(slip(kind, "what is left?", now), None, "{kind:?}");
+        }
     }
 
     #[test]

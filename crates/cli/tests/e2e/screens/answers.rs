@@ -171,3 +171,18 @@ fn resume_shows_the_summary_that_it_asks_about() {
         assert_eq!(confirmed.len(), 1);
     }
 }
+
+#[test]
+fn a_question_of_the_operators_at_the_summary_is_no_correction() {
+    let home = playing("", &[]);
+    let mut terminal = start(&home, SIZES[0]);
+    terminal.expect(PROMPT);
+    terminal.type_text("what is left?\n");
+    terminal.expect("A question is no answer, and was not sent.");
+    terminal.expect(PROMPT);
+    assert_eq!((said(&home), turns(&home)), (Vec::new(), 1));
+    terminal.type_text("go\n");
+    terminal.expect("run 2026-02-03-E2E: completed");
+    assert_eq!(terminal.finish().0, 0);
+    assert!(!is_told(&home, "what is left?"));
+}
