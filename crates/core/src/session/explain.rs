@@ -253,6 +253,9 @@ fn happened(body: &Body, number: u32) -> Option<String> {
             let note = notes.get(&number).map(|note| format!(": {}", visible_line(note))).unwrap_or_default();
             format!("the operator said no, and yes to others{note}")
         }
+        Body::Gate(GateEvent::AuthPrompt { again, .. }) if again.contains(&number) => {
+            "the operator said yes, and to the same act again for the rest of the run".to_owned()
+        }
         Body::Gate(GateEvent::AuthPrompt { response, calls, .. }) if calls.contains(&number) => match response {
             OperatorWord::ForRun => "the operator said yes, for the rest of the run".to_owned(),
             OperatorWord::Once => "the operator said yes, this once".to_owned(),
@@ -262,7 +265,7 @@ fn happened(body: &Body, number: u32) -> Option<String> {
             format!("a permission was asked for: {grant_id}")
         }
         Body::Gate(GateEvent::PermissionGranted { grant_id, scope_granted, call, .. }) if *call == number => {
-            format!("it was granted ({}): {grant_id}", scope_granted.as_str())
+            format!("it was granted {}: {grant_id}", scope_granted.in_words())
         }
         Body::Gate(GateEvent::PermissionDenied { grant_id, call, .. }) if *call == number => {
             format!("it was denied: {grant_id}")

@@ -110,6 +110,16 @@ impl Lasts {
             Self::Persistent => "persistent",
         }
     }
+
+    /// What it says to an operator.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::ThisCall => "for this call",
+            Self::ThisRun => "for the rest of the run",
+            Self::Persistent => "for later runs of the project too",
+        }
+    }
 }
 
 /// The reason why a hook gave no answer.
