@@ -197,6 +197,11 @@ impl Console {
         }
     }
 
+    /// Returns true if a part of the question was not shown yet.
+    fn has_more(&self, key: &Key) -> bool {
+        self.screen.with_renderer(|renderer| renderer.has_more(key))
+    }
+
     fn say_ignored(&self, why: &str, typed: impl IntoIterator<Item = String>) {
         for text in typed {
             self.screen.note(&ignored(why, &text));
@@ -211,7 +216,10 @@ impl Console {
             let slip = reply::slip(question.kind, &typed, Timestamp::now());
             match reply::read_to(question, &typed).filter(|_| slip.is_none()) {
                 Some(reply) => {
-                    self.screen.with_renderer(|renderer| renderer.echo(&typed, "from the answers"));
+                    self.screen.with_renderer(|renderer| {
+                        renderer.show_rest(key);
+                        renderer.echo(&typed, "from the answers");
+                    });
                     self.say_taken(question, &reply, &typed);
                     return Some(reply);
                 }
@@ -382,6 +390,12 @@ impl Console {
                 return EntryOutcome::End;
             }
         };
+        let more = seen.iter().filter_map(|one| questions.key(one.number)).find(|key| self.has_more(key));
+        if let Some(key) = more.filter(|_| text.trim().is_empty() && source == LineSource::Typed) {
+            self.ignore_typed(BEFORE);
+            self.screen.with_renderer(|renderer| renderer.next_page(key));
+            return EntryOutcome::Refused;
+        }
         let named = naming::read(&text, source, &seen, questions.numbers());
         let is_paste = source == LineSource::Pasted;
         let NamedLine::Answer { number, text: said } = named else {
@@ -408,6 +422,11 @@ impl Console {
         // Whatever is typed at some questions and is no yes is a no; a paste may have been meant for another place.
         let is_meant = !is_paste || reply::is_word_to(&question, said);
         let reply = reply::read_to(&question, said).filter(|_| is_meant);
+        let is_yes = reply.as_ref().is_some_and(|reply| reply.choice != Choice::Deny);
+        if is_yes && questions.key(number).is_some_and(|key| self.has_more(key)) {
+            self.refuse("Not taken yet: the question goes on. Enter shows the rest; a no can be given now.");
+            return EntryOutcome::Refused;
+        }
         // An empty line leaves a blocked run as it is; anywhere else it is asked again.
         let is_left = reply.is_none() && !is_paste && matches!(kind, QuestionKind::Blocker | QuestionKind::Failure);
         if reply.is_some() || is_left {
@@ -482,6 +501,7 @@ impl Drop for AskedQuestion<'_> {
     fn drop(&mut self) {
         let mut questions = self.console.questions();
         questions.close(self.key);
+        self.console.screen.with_renderer(|renderer| renderer.forget_pages(self.key));
         self.console.screen.set_asking(!questions.is_empty());
         if questions.is_empty() {
             self.console.screen.with_renderer(Renderer::unprompt);
@@ -560,11 +580,11 @@ impl Operator for Console {
                         let twice = last.is_some_and(|last| last.elapsed() < TWICE);
                         *last = Some(Instant::now());
                         if twice || self.screen.is_asking() {
-                            self.screen.note("stopping; the run can be resumed");
+                            self.screen.with_renderer(|renderer| renderer.note_ending("stopping; the run can be resumed"));
                             return Message::Interrupt.into();
                         }
                         let note = "cancelling what is in flight (Ctrl-C again interrupts the run; `adjutant resume` goes on)";
-                        self.screen.note(note);
+                        self.screen.with_renderer(|renderer| renderer.note_ending(note));
                         return Message::Cancel.into();
                     }
                     _ = terminate.recv() => return Message::Interrupt.into(),
@@ -605,13 +625,16 @@ fn quoted(text: &str) -> String {
     let shown = visible_line(&shown);
     match left_out {
         0 => format!("\"{shown}\""),
-        more => format!("\"{shown}\" and {more} characters more"),
+        more => format!("\"{shown}\" and {more} more characters"),
     }
 }
 
 /// Reads this terminal for a run: commands at any time, and what else is typed for the questions.
 fn attended_keyboard(screen: &Arc<Screen>, commands: mpsc::UnboundedSender<Message>) -> Keyboard {
-    let has_screen = screen.with_renderer(|renderer| renderer.has_screen());
+    let has_screen = screen.with_renderer(|renderer| {
+        renderer.show_in_pages();
+        renderer.has_screen()
+    });
     let editing = if has_screen { LineEditing::Own } else { LineEditing::Terminal };
     let (for_commands, for_messages, for_lines) = (screen.clone(), screen.clone(), screen.clone());
     let messages = commands.clone();

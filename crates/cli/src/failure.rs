@@ -7,6 +7,7 @@ use adjutant_core::words::visible::visible_text;
 use adjutant_runtime::assembly::Unready;
 
 use crate::exit::Ending;
+use crate::render::fitted_to_stderr;
 
 /// A failure with a way out and an exit code of its own.
 #[derive(Debug)]
@@ -73,6 +74,11 @@ pub fn text(error: &anyhow::Error) -> String {
     }
 }
 
+/// Prints a line of a report, broken between words where stderr is a terminal.
+fn say(label: &str, text: &str) {
+    tell!("{}", fitted_to_stderr(&format!("{label}: {}", visible_text(text))));
+}
+
 /// Keeps silent of panics that are caught where they happen: those of the shell reader's grammar.
 pub fn keep_silent_of_caught_panics() {
     let told = std::panic::take_hook();
@@ -92,13 +98,13 @@ pub fn report(error: &anyhow::Error) -> Ending {
     if error.chain().any(pipe) {
         return Ending::Done;
     }
-    tell!("error: {}", visible_text(&error.to_string()));
+    say("error", &error.to_string());
     for cause in error.chain().skip(1) {
-        tell!("  because: {}", visible_text(&cause.to_string()));
+        say("  because", &cause.to_string());
     }
     let failure = error.downcast_ref::<Failure>();
     if let Some(hint) = failure.and_then(|failure| failure.hint.as_deref()) {
-        tell!("hint: {}", visible_text(hint));
+        say("hint", hint);
     }
     failure.map_or(Ending::Failed, |failure| failure.ending)
 }

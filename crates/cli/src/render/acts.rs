@@ -14,7 +14,7 @@ use adjutant_core::words::visible::{visible_line, visible_text};
 use adjutant_core::words::{GateAnswer, Key, Part, Question, QuestionKind};
 
 use super::diff::{self, ShownDiff};
-use super::wrap::{TextTone, head_of};
+use super::wrap::{Styled, TextTone, head_of, wrapped};
 use super::{Renderer, call};
 
 /// The most lines of a diff where no screen has to hold it.
@@ -153,33 +153,38 @@ impl Renderer {
 
     /// Shows a change, and how to see what is left out of it.
     pub(super) fn diff(&mut self, change: &ShownDiff, lines_max: usize) {
-        self.diff_of(change, lines_max, &|run| format!("adjutant inspect {run} --transcript"));
+        let lines = self.diff_lines(change, lines_max, &|run| format!("adjutant inspect {run} --transcript"));
+        lines.iter().for_each(|line| self.styled_line(line));
+        self.flush();
     }
 
-    /// The same, where this command shows all of it.
-    fn diff_of(&mut self, change: &ShownDiff, lines_max: usize, how: &dyn Fn(&RunId) -> String) {
-        self.line(TextTone::Heading, &format!("    {}  {}", change.title, change.counts()));
-        let (lines, left) = change.cut(lines_max);
-        for (sign, text) in lines {
-            let (tone, sign) = match sign {
-                '+' => (TextTone::Good, "+"),
-                '-' => (TextTone::Bad, "-"),
-                '@' => (TextTone::Dim, ""),
-                _ => (TextTone::Plain, " "),
-            };
-            self.raw_line(tone, &format!("    {sign}{text}"));
+    /// Returns the lines of a change, where this command shows all of it.
+    fn diff_lines(&self, change: &ShownDiff, lines_max: usize, how: &dyn Fn(&RunId) -> String) -> Vec<Styled> {
+        let title = format!("    {}  {}", change.title, change.counts());
+        let mut shown = vec![wrapped(TextTone::Heading, &title, self.columns(), 2)];
+        let (pieces, left) = change.cut(lines_max);
+        for (number, piece) in pieces.iter().enumerate() {
+            if number > 0 {
+                shown.push(Styled::of(TextTone::Dim, "    \u{2026}"));
+            }
+            shown.extend(piece.iter().map(|(sign, text)| {
+                let (tone, sign) = match sign {
+                    '+' => (TextTone::Good, "+"),
+                    '-' => (TextTone::Bad, "-"),
+                    '@' => (TextTone::Dim, ""),
+                    _ => (TextTone::Plain, " "),
+                };
+                Styled::of(tone, &format!("    {sign}{text}"))
+            }));
         }
-        self.left_out(left, how);
+        shown.extend(self.left_out(left, how));
+        shown
     }
 
-    fn left_out(&mut self, lines: usize, how: &dyn Fn(&RunId) -> String) {
-        if lines > 0 {
-            let how = self.attended.as_ref().map(|(run, _)| format!(": {}", how(run)));
-            self.line(
-                TextTone::Dim,
-                &format!("    \u{2026} {} more{}", count_of(lines as u64, "line", "lines"), how.unwrap_or_default()),
-            );
-        }
+    fn left_out(&self, lines: usize, how: &dyn Fn(&RunId) -> String) -> Option<Styled> {
+        let how = self.attended.as_ref().map(|(run, _)| format!(": {}", how(run))).unwrap_or_default();
+        let said = format!("    \u{2026} {}{how}", count_of(lines as u64, "more line", "more lines"));
+        (lines > 0).then(|| wrapped(TextTone::Dim, &said, self.columns(), 2))
     }
 
     /// Shows the first and the last lines of what a failed call put out.
@@ -194,7 +199,8 @@ impl Renderer {
         for line in first.iter().map(shown) {
             self.raw_line(TextTone::Plain, &line);
         }
-        self.left_out(left_out, &|run| format!("adjutant inspect {run} --transcript"));
+        let more = self.left_out(left_out, &|run| format!("adjutant inspect {run} --transcript"));
+        more.iter().for_each(|line| self.styled_line(line));
         for line in last.iter().map(shown) {
             self.raw_line(TextTone::Plain, &line);
         }
@@ -217,18 +223,19 @@ impl Renderer {
         (text, changes)
     }
 
-    /// Shows what the calls that a question is about would change, above the question, which takes so many lines.
-    pub(super) fn changes_asked_about(&mut self, changes: &[ShownDiff], lines_asked: usize) {
+    /// Returns the lines of what the calls that a question is about would change, to stand above the question, which takes so
+    /// many lines.
+    pub(super) fn changes_asked_about(&self, changes: &[ShownDiff], lines_asked: usize) -> Vec<Styled> {
         // The question needs its own lines, one above it and one for the prompt.
         let room = self.size().map_or(DIFF_LINES_MAX, |(lines, _)| lines.saturating_sub(lines_asked + 2));
         // So does each change: an empty line and its title.
         let lines_max = (room / changes.len().max(1)).saturating_sub(2);
         let lines_min = (DIFF_LINES_MIN / changes.len().max(1)).max(4);
-        for change in changes {
-            self.line(TextTone::Plain, "");
-            self.diff_of(change, lines_max.clamp(lines_min, DIFF_LINES_MAX), &|run| {
-                format!("adjutant inbox show {run}")
-            });
-        }
+        let how = |run: &RunId| format!("adjutant inbox show {run}");
+        let lines_of = |change: &ShownDiff| {
+            let shown = self.diff_lines(change, lines_max.clamp(lines_min, DIFF_LINES_MAX), &how);
+            std::iter::once(Styled::default()).chain(shown)
+        };
+        changes.iter().flat_map(lines_of).collect()
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn called(name: &str, args: &Value) -> String {
     };
     let end = args.floor_char_boundary(ARGS_BYTES_MAX);
     let more = args.len() - end;
-    let more = if more == 0 { String::new() } else { format!("\u{2026} and {more} bytes more") };
+    let more = if more == 0 { String::new() } else { format!("\u{2026} and {more} more bytes") };
     format!("{name_shown} {}{more}", visible_line(&args[..end])).trim_end().to_owned()
 }
 

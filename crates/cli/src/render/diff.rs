@@ -60,14 +60,25 @@ impl ShownDiff {
         counts(self.added, self.removed)
     }
 
-    /// Returns the lines that are shown where so many have room, and the number of those left out. A cut is worth a
-    /// line of its own.
-    pub(super) fn cut(&self, lines_max: usize) -> (&[(char, String)], usize) {
+    /// Returns the lines that are shown where so many have room, in pieces that follow each other, and the number of those
+    /// left out. A cut is worth a line of its own, and so is what is left out between two pieces. Where a change takes lines
+    /// away and adds others, both are shown.
+    pub(super) fn cut(&self, lines_max: usize) -> (Vec<&[(char, String)]>, usize) {
         if self.lines.len() <= lines_max {
-            return (&self.lines, 0);
+            return (vec![&self.lines], 0);
         }
         let shown = lines_max.saturating_sub(1).max(1);
-        (&self.lines[..shown], self.lines.len() - shown)
+        let head = &self.lines[..shown];
+        let has = |lines: &[(char, String)], wanted: char| lines.iter().any(|(sign, _)| *sign == wanted);
+        let unseen = |sign: &char| has(&self.lines, *sign) && !has(head, *sign);
+        let at = ['+', '-']
+            .iter()
+            .find(|sign| unseen(sign))
+            .and_then(|missing| self.lines.iter().position(|(sign, _)| sign == missing));
+        let Some(at) = at.filter(|_| shown >= 3) else { return (vec![head], self.lines.len() - shown) };
+        let first = (shown - 1) / 2;
+        let end = self.lines.len().min(at + shown - 1 - first);
+        (vec![&self.lines[..first], &self.lines[at..end]], self.lines.len() - first - (end - at))
     }
 }
 
@@ -181,9 +192,24 @@ mod tests {
     fn a_long_diff_is_cut_and_says_by_how_much() {
         let long: String = (0..100).map(|line| format!("{line}\n")).collect();
         let diff = written("x", &Before::Absent, &long);
-        let (lines, left) = diff.cut(20);
-        assert_eq!((lines.len(), left), (19, 81));
+        let (pieces, left) = diff.cut(20);
+        assert_eq!((pieces.len(), pieces[0].len(), left), (1, 19, 81));
         assert_eq!(diff.cut(100).1, 0);
+    }
+
+    #[test]
+    fn a_diff_that_is_cut_shows_what_goes_and_what_comes() {
+        let lines = |word: &str| (0..40).map(|line| format!("{word} {line}\n")).collect::<String>();
+        let diff = written("x", &Before::Text(lines("old")), &lines("new"));
+        for lines_max in [4, 8, 20, 41, 60] {
+            let (pieces, left) = diff.cut(lines_max);
+            let shown: Vec<&(char, String)> = pieces.iter().copied().flatten().collect();
+            for sign in ['-', '+'] {
+                assert!(shown.iter().any(|(shown, _)| *shown == sign), "{sign} in {lines_max}");
+            }
+            assert_eq!(shown.len() + left, 80);
+            assert!(shown.len() + pieces.len() <= lines_max, "{} in {lines_max}", shown.len());
+        }
     }
 
     #[test]

@@ -48,6 +48,18 @@ pub(super) fn size_of_stdout() -> Option<(usize, usize)> {
     (size.ws_row > 0 && size.ws_col > 0).then(|| (size.ws_row.into(), size.ws_col.into()))
 }
 
+/// Returns a text for stderr: broken between words at the width of the terminal, if it is one.
+pub fn fitted_to_stderr(text: &str) -> String {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns >= COLUMNS_MIN);
+    fitted(text, columns)
+}
+
+pub(super) fn fitted(text: &str, columns: Option<usize>) -> String {
+    let Styled(pieces) = wrapped(TextTone::Plain, text, columns, 2);
+    pieces.into_iter().map(|piece| piece.text).collect()
+}
+
 impl Renderer {
     /// Brings the line that says what is in flight up to date, on a terminal that can. Below a reply it waits until
     /// nothing has come for a while, so that it doesn't flicker.
@@ -121,6 +133,9 @@ impl Renderer {
             let mut rest = Styled::default();
             prose.end_line(self.prose_form(), &mut rest);
             self.paint(&rest);
+            for text in std::mem::take(&mut self.below_reply) {
+                self.note(&text);
+            }
         }
         self.is_prompted = false;
         if std::mem::take(&mut self.mid_line) {
@@ -135,17 +150,20 @@ impl Renderer {
 
     /// The same with lines that go on so many columns further to the right.
     pub(super) fn hanging_line(&mut self, tone: TextTone, text: &str, hanging: usize) {
-        self.fresh_line();
         let broken = wrapped(tone, text, self.columns(), hanging);
-        self.paint(&broken);
-        self.write("\n");
+        self.styled_line(&broken);
         self.flush();
     }
 
     /// Shows a line as it is, whatever its width: code, output.
     pub(super) fn raw_line(&mut self, tone: TextTone, text: &str) {
+        self.styled_line(&Styled::of(tone, text));
+    }
+
+    /// Shows a text that is laid out, on lines of its own.
+    pub(super) fn styled_line(&mut self, styled: &Styled) {
         self.fresh_line();
-        self.paint(&Styled(vec![StyledText { tone, text: text.to_owned() }]));
+        self.paint(styled);
         self.write("\n");
     }
 

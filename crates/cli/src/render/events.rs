@@ -30,7 +30,12 @@ impl Renderer {
         if self.surface != Surface::Stream {
             self.status.apply(event, Instant::now());
         }
-        if !matches!(event.body, Body::Turn(TurnEvent::AgentReply { .. })) {
+        // Of a reply that is cancelled the last words are still to come.
+        let is_shown_below = matches!(
+            event.body,
+            Body::Turn(TurnEvent::AgentReply { .. }) | Body::Ask(AskEvent::OperatorMessage { .. })
+        );
+        if !is_shown_below {
             self.fresh_line();
         }
         // Which call is judged is known before it counts as judged.
@@ -119,8 +124,12 @@ impl Renderer {
                 self.line(TextTone::Bad, &format!("! {}", visible_line(error)))
             }
             Body::Gate(GateEvent::AuthCheckFired { decision, reason, answer, .. }) if decision != "allow" => {
-                let answer = answer.map_or("deny", GateAnswer::as_str);
-                self.line(TextTone::Warning, &format!("  {answer} {judged}: {}", visible_line(reason)));
+                // Why it asks stands in the question.
+                let (answer, why) = match answer {
+                    Some(GateAnswer::Ask) => (GateAnswer::Ask.as_str(), String::new()),
+                    answer => (answer.map_or("deny", GateAnswer::as_str), format!(": {}", visible_line(reason))),
+                };
+                self.line(TextTone::Warning, &format!("  {answer} {judged}{why}"));
             }
             Body::Gate(GateEvent::HookResult { fault: Some(fault), reason, .. }) => {
                 let why = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -177,9 +186,9 @@ impl Renderer {
                 self.line(TextTone::Warning, &format!("  \u{2717} {subject}: cancelled"));
             }
             Body::Gate(GateEvent::PermissionGranted { scope_granted, .. }) => {
-                self.line(TextTone::Good, &format!("  \u{2713} granted ({})", scope_granted.as_str()));
+                self.line(TextTone::Good, &format!("  \u{2713} allowed {}", scope_granted.in_words()));
             }
-            Body::Gate(GateEvent::PermissionDenied { .. }) => self.line(TextTone::Warning, "  \u{2717} not granted"),
+            Body::Gate(GateEvent::PermissionDenied { .. }) => self.line(TextTone::Warning, "  \u{2717} not allowed"),
             Body::Gate(GateEvent::PermissionRevoked { grant_id, .. }) => {
                 self.line(TextTone::Warning, &format!("! the grant {} was revoked", visible_line(grant_id)));
             }

@@ -4,7 +4,7 @@
 //! outside drive the terminal.
 //!
 //! Begin with [`Renderer::show`]. `events.rs` has the lines of each event, `acts.rs` what a call changes, `drawing.rs` how
-//! anything gets to the terminal. Whatever is computed to be shown is in files that know no terminal: `prose.rs` has an
+//! anything gets to the terminal, `paging.rs` questions that are longer than the screen. Whatever is computed to be shown is in files that know no terminal: `prose.rs` has an
 //! agent's words, `call.rs` calls and their results, `diff.rs` changes, `status.rs` and `footer.rs` the last line, `wrap.rs`
 //! lines of a width.
 
@@ -18,6 +18,7 @@ mod folder_view;
 mod footer;
 mod labelled;
 mod markdown;
+mod paging;
 mod prose;
 mod status;
 #[cfg(test)]
@@ -39,9 +40,11 @@ use adjutant_runtime::{LastReply, RunEffects};
 
 use self::acts::{CallShown, RepliedCalls};
 use self::changed::ChangedFiles;
+pub use self::drawing::fitted_to_stderr;
 use self::drawing::{Footer, Surface, size_of_stdout};
 pub use self::folder_view::FolderView;
 use self::labelled::LabelledStdout;
+use self::paging::Pages;
 use self::prose::{Prose, ProseForm};
 use self::status::RunStatus;
 use self::wrap::{Styled, TextTone, wrapped};
@@ -65,10 +68,13 @@ pub struct Renderer {
     mid_line: bool,
     /// The reply that is being shown, and the part whose agent gives it.
     reply: Option<(Part, Prose)>,
+    /// Notes that are to stand below it.
+    below_reply: Vec<String>,
     /// True if the turn's text was shown as it arrived.
     streamed: bool,
     /// Replies of an earlier sitting that are still to be shown, each before the question of its part.
     recalled: BTreeMap<Part, String>,
+    pages: Pages,
     /// The parts in phase 4, each with whether its latest turn there was empty.
     unreported: BTreeMap<Part, bool>,
     /// The calls of each part's latest reply.
@@ -135,8 +141,10 @@ impl Renderer {
             typed: TypedView::default(),
             mid_line: false,
             reply: None,
+            below_reply: Vec::new(),
             streamed: false,
             recalled: BTreeMap::new(),
+            pages: Pages::default(),
             unreported: BTreeMap::new(),
             replied: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -194,6 +202,18 @@ impl Renderer {
             tell!("{run}{text}");
         } else {
             self.line(TextTone::Dim, &visible_line(text));
+        }
+    }
+
+    /// Says that what is in flight is to end: below a reply that is being given, whose last words are still to come.
+    pub fn note_ending(&mut self, text: &str) {
+        self.status.note_ending();
+        if self.look == RenderStyle::Json || self.reply.is_none() {
+            self.note(text);
+        } else {
+            self.below_reply.push(text.to_owned());
+            self.has_text_come = false;
+            self.tick();
         }
     }
 
@@ -371,18 +391,22 @@ impl Renderer {
             // What goes on stands below what it says.
             (TextTone::Dim, format!("    {reply}  {}", visible_line(&offer.changes)), width + 2)
         });
-        let lines: Vec<(TextTone, String, usize)> = std::iter::once(asked).chain(offers).collect();
         let columns = self.columns();
-        let rows = |(tone, text, hanging): &(TextTone, String, usize)| {
-            wrapped(*tone, text, columns, *hanging).rows(columns.unwrap_or(usize::MAX))
-        };
-        let lines_asked = lines.iter().map(rows).sum();
-        let lines_before = self.lines_ended;
-        self.changes_asked_about(&changes, lines_asked);
-        self.write("\n");
-        for (tone, text, hanging) in &lines {
-            self.hanging_line(*tone, text, *hanging);
+        let asked: Vec<Styled> = std::iter::once(asked)
+            .chain(offers)
+            .map(|(tone, text, hanging)| wrapped(tone, &text, columns, hanging))
+            .collect();
+        let lines_asked = asked.iter().map(|line| line.rows(columns.unwrap_or(usize::MAX))).sum();
+        let mut lines = self.changes_asked_about(&changes, lines_asked);
+        lines.push(Styled::default());
+        lines.extend(asked);
+        if self.first_page(key, question.kind, &lines) {
+            self.flush();
+            return;
         }
+        let lines_before = self.lines_ended;
+        lines.iter().for_each(|line| self.styled_line(line));
+        self.flush();
         // The prompt needs a line too.
         let lines = self.lines_ended - lines_before + 1;
         if self.size().is_some_and(|(lines_max, _)| lines > lines_max) {

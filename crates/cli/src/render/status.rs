@@ -31,12 +31,15 @@ pub(super) struct RunStatus {
     spending: Spending,
     /// Work in flight: its beginning, and a description.
     in_flight: BTreeMap<Key, (Instant, String)>,
+    /// True if what is in flight was asked to end.
+    is_ending: bool,
     began: Instant,
 }
 
 impl RunStatus {
     pub(super) fn new(now: Instant) -> Self {
-        Self { phase: None, step: 0, spending: Spending::default(), in_flight: BTreeMap::new(), began: now }
+        let (spending, in_flight) = (Spending::default(), BTreeMap::new());
+        Self { phase: None, step: 0, spending, in_flight, is_ending: false, began: now }
     }
 
     /// Returns the phase of the session that entered one last.
@@ -52,6 +55,11 @@ impl RunStatus {
     /// Returns what the run took so far.
     pub(super) fn spending(&self) -> &Spending {
         &self.spending
+    }
+
+    /// Takes note that what is in flight was asked to end.
+    pub(super) fn note_ending(&mut self) {
+        self.is_ending = !self.in_flight.is_empty();
     }
 
     /// Takes note of an event.
@@ -76,6 +84,7 @@ impl RunStatus {
         }
         if let Some(slot) = event.body.outcome() {
             self.in_flight.remove(&key(*slot));
+            self.is_ending &= !self.in_flight.is_empty();
         }
     }
 
@@ -109,7 +118,8 @@ impl RunStatus {
             let about = if is_rough { "~" } else { "" };
             format!("{about}${}", sum_rounded(nano_dollars))
         });
-        let (keys, help) = (Some("Ctrl-C cancels".to_owned()), Some("/help".to_owned()));
+        let keys = if self.is_ending { "cancelling" } else { "Ctrl-C cancels" };
+        let (keys, help) = (Some(keys.to_owned()), Some("/help".to_owned()));
         let (long, short) = (Some(subject(SUBJECT_COLUMNS_MAX)), Some(subject(SUBJECT_COLUMNS_MIN)));
         let few_tokens = tokens.clone().filter(|_| cost.is_none());
         let in_all = Some(in_all);

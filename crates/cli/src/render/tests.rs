@@ -12,7 +12,7 @@ use adjutant_runtime::LastReply;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::drawing::Surface;
+use super::drawing::{Surface, fitted};
 use super::{RenderStyle, Renderer};
 
 /// An emulated terminal.
@@ -239,4 +239,12 @@ fn a_terminal_that_only_knows_lines_gets_no_escapes_and_no_status() {
         kept.text(),
         "\n\u{2500}\u{2500} Phase 1: execute \u{2500}\u{2500}\n**Words** that are wider than the line\n"
     );
+}
+
+#[test]
+fn what_is_told_on_stderr_is_broken_between_words() {
+    let said = "error: no such run: A\nhint: `adjutant list` shows which runs there are";
+    assert_eq!(fitted(said, None), said);
+    let broken = "error: no such run: A\nhint: `adjutant list`\n  shows which runs there\n  are";
+    assert_eq!(fitted(said, Some(24)), broken);
 }

@@ -30,12 +30,33 @@ pub(super) struct StyledText {
 pub(super) struct Styled(pub(super) Vec<StyledText>);
 
 impl Styled {
+    /// A text of one tone.
+    pub(super) fn of(tone: TextTone, text: &str) -> Self {
+        Self(vec![StyledText { tone, text: text.to_owned() }])
+    }
+
     pub(super) fn push(&mut self, tone: TextTone, text: &str) {
         match self.0.last_mut() {
             Some(last) if last.tone == tone => last.text.push_str(text),
             _ if text.is_empty() => {}
             _ => self.0.push(StyledText { tone, text: text.to_owned() }),
         }
+    }
+
+    /// Returns its lines, each without its line feed.
+    pub(super) fn lines(&self) -> Vec<Self> {
+        let mut lines = vec![Self::default()];
+        for StyledText { tone, text } in &self.0 {
+            for (number, piece) in text.split('\n').enumerate() {
+                if number > 0 {
+                    lines.push(Self::default());
+                }
+                if let Some(line) = lines.last_mut() {
+                    line.push(*tone, piece);
+                }
+            }
+        }
+        lines
     }
 
     /// Returns the number of lines that it takes on a screen with so many columns.

@@ -37,7 +37,7 @@ fn a_first_test_run_is_no_destruction_and_each_call_is_named() {
     home.scripted("mode: auto", &json!([SUMMARY, shell("make test"), report()]));
     let said = home.run_with(ARGS, b"go\nn\n").expect_code(0).stdout;
     assert!(said.contains("Phase 3: needs approval: run commands"), "{said}");
-    assert!(said.contains("  ask shell_exec make test: "), "{said}");
+    assert!(said.contains("  ask shell_exec make test\n"), "{said}");
     assert!(said.contains("\u{2717} shell_exec make test was not called: denied"), "{said}");
     assert!(said.contains("what it runs may have changed by then"), "{said}");
     assert!(!said.contains("destructive"), "{said}");

@@ -51,7 +51,7 @@ fn an_operator_approves_the_deletion() {
     let mut terminal = at_the_question(&home);
     terminal.type_text("y\n");
     // The announcement named no command: the call itself is asked for with what it would do.
-    terminal.expect("`rm -r build`: deletes folders with all that is in them");
+    terminal.expect("- deletes folders with all that is in them");
     terminal.expect("> ");
     terminal.type_text("y\n");
     terminal.wait();

@@ -43,12 +43,14 @@ fn each_way_to_end_has_its_code() {
 #[test]
 fn an_interrupted_run_ends_with_130_and_can_be_resumed() {
     let home = TestHome::new();
-    home.scripted(AUTHORIZED, &json!([SUMMARY, {"repeat": 2, "text": REPORT}]));
-    let mut running = home.start(&["run", "../brief.md"]);
-    running.until("<anything else>");
+    let call = json!({"tool": "shell_exec", "args": {"cmd": "sleep 600"}});
+    let turns = json!([SUMMARY, {"text": "I wait.", "calls": [call]}, {"repeat": 2, "text": REPORT}]);
+    home.scripted("mode: auto\nauthorized_costs:\n  - shell_exec", &turns);
+    home.write("answers.json", go().to_string());
+    let mut running = home.start(&["run", "../brief.md", "--answers", "../answers.json"]);
+    running.until("shell_exec sleep 600");
     running.signal(Signal::TERM);
     running.finish().expect_code(130).expect_text("go on: adjutant resume 2026-02-03-E2E");
-    home.write("answers.json", go().to_string());
     home.run(&["resume", RUN, "--answers", "../answers.json"]).expect_code(0);
 }
 

@@ -27,7 +27,7 @@ fn granted() -> TestHome {
     let turns = json!([SUMMARY, {"text": "one", "calls": [asking()]}, {"text": "two", "calls": [write("docs/a.md")]}, REPORT, REPORT]);
     home.scripted("mode: auto\nauthorized_costs: [shell_exec]", &turns);
     home.write("answers.yaml", "- {kind: confirmation, answer: go}\n- {kind: permission, answer: p 2999-01-01}\n- {kind: destructive, answer: n}\n");
-    home.run(ARGS).expect_code(0).expect_text("granted (persistent)");
+    home.run(ARGS).expect_code(0).expect_text("allowed for later runs of the project too");
     assert_eq!(home.read("work/docs/a.md"), "x");
     home
 }

@@ -79,6 +79,14 @@ fn at_work(home: &TestHome, size: Size) -> Terminal {
     terminal
 }
 
+/// Shows a question that is longer than the screen to its end.
+fn page_to_end(terminal: &mut Terminal) {
+    while terminal.screen().lines().rev().take(2).any(|line| line.ends_with(": press Enter --")) {
+        terminal.type_text("\n");
+        terminal.expect(PROMPT);
+    }
+}
+
 /// The operator's messages and answers, by the journal.
 fn said(home: &TestHome) -> Vec<Value> {
     let is_said = |event: &Value| event["type"] == "operator_message" || event["type"] == "answer";

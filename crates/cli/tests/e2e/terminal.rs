@@ -249,8 +249,8 @@ pub fn at_the_question(home: &TestHome) -> Terminal {
     terminal.expect("? The agent says it is about to delete files. Your brief doesn't allow that:");
     for option in [
         "y         yes, this once",
-        "category  yes, and for the rest of the run everything",
         "(n: <why>, or any sentence, tells it why)",
+        "category  yes, and for the rest of the run everything",
     ] {
         terminal.expect(option);
     }

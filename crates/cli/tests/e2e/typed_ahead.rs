@@ -159,7 +159,7 @@ fn a_terminal_is_left_as_it_was_found() {
     terminal.wait();
     assert!(terminal.is_in_line_mode());
     let (code, seen) = terminal.finish();
-    assert_eq!(code, 130, "{seen}");
+    assert_eq!(code, 4, "{seen}");
     let (on, off) = (seen.rfind(MARKS_ON), seen.rfind(MARKS_OFF));
     assert!(on.is_some() && on < off, "{seen}");
 }

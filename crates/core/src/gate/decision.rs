@@ -417,13 +417,19 @@ fn not_covered(missing: Vec<Category>, matched: Option<(String, &str)>) -> Findi
         answer: GateAnswer::Ask,
         layer: Layer::Brief,
         matched,
-        reason: format!("{does}{} not authorized by the brief or approved for the run", is_or_are(&missing)),
+        reason: format!("{does}{}", not_authorized(&missing)),
         would_allow: Some(format!(
             "an operator's yes to this call or for the run, or {} in the brief's `authorized_costs`",
             list(&missing)
         )),
         missing,
     }
+}
+
+/// Says that nothing authorizes `missing`.
+#[must_use]
+pub fn not_authorized(missing: &[Category]) -> String {
+    format!("{} not authorized by the brief or approved for the run", is_or_are(missing))
 }
 
 /// Judges one effect. If one of the tool's own categories speaks for it, only a missing authorization is reported.

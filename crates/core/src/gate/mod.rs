@@ -46,7 +46,7 @@ mod field_tests;
 mod tests;
 
 pub use decide::decide;
-pub use decision::{Decision, Finding, GateAnswer, GateRequest, Layer, OneOrMore, judge, strictest};
+pub use decision::{Decision, Finding, GateAnswer, GateRequest, Layer, OneOrMore, judge, not_authorized, strictest};
 pub use effect::{Act, Effect, Target, Verdict};
 pub use effects::effects_of;
 pub use grant::{Grant, Lasts};

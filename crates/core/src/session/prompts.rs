@@ -7,12 +7,12 @@ use super::act_text;
 use super::custody::Seen;
 use super::held::{Held, HeldCall};
 use super::past::Past;
-use super::state::CallVerdict;
-use crate::gate::Finding;
+use super::state::{Call, CallVerdict};
 use crate::gate::checks::Checks;
 use crate::gate::custody::FolderChange;
 use crate::gate::grant::GRANT_DAYS_DEFAULT;
 use crate::gate::permission::PermissionRequest;
+use crate::gate::{Finding, not_authorized};
 use crate::handoff;
 use crate::run::ToTell;
 use crate::words::visible::visible_line;
@@ -416,9 +416,20 @@ pub(super) fn held(held: &Held<'_>, calls: &[HeldCall<'_>], turn: &str, scope_lo
     for (place, asked) in calls.iter().enumerate() {
         if is_one {
             text.push_str(&held_call(asked, "The agent wants to ", act_text::INDENTS[0]));
+            text.push_str(&unauthorized(&unauthorized_in(asked.call), act_text::INDENTS[0]));
         } else {
             text.push_str(&held_call(asked, &format!("{}. The agent wants to ", place + 1), act_text::INDENTS[1]));
         }
+    }
+    if !is_one {
+        // What nothing authorizes is said once for all of them.
+        let mut missing: Vec<Category> = Vec::new();
+        for category in calls.iter().flat_map(|asked| unauthorized_in(asked.call)) {
+            if !missing.contains(&category) {
+                missing.push(category);
+            }
+        }
+        text.push_str(&unauthorized(&missing, ""));
     }
     if held.has_announcement() {
         if !is_one {
@@ -439,20 +450,32 @@ pub(super) fn held(held: &Held<'_>, calls: &[HeldCall<'_>], turn: &str, scope_lo
     question
 }
 
-/// Describes a held call: what it would do, and why it is asked about.
+/// Describes a held call: what it would do, and why it is asked about, but for what nothing authorizes.
 fn held_call(asked: &HeldCall<'_>, wants: &str, indent: &str) -> String {
     let HeldCall { call, findings, .. } = asked;
     let Some(CallVerdict::Asked { reason, .. }) = &call.verdict else { return String::new() };
-    let indented = |text: &str| text.lines().map(|line| format!("{indent}{line}\n")).collect::<String>();
     let mut text = act_text::act(&call.call, wants, indent);
-    let reason = visible_line(reason);
+    let is_unauthorized = !unauthorized_in(call).is_empty();
+    let indented = |line: &str| format!("{indent}{line}\n");
+    text.extend(found(call, findings, is_unauthorized).lines().map(indented));
     // What a line about a part says is not said twice.
-    let is_said = |finding: &Finding| finding.matched.is_some() && visible_line(&finding.reason).ends_with(&*reason);
-    if !findings.iter().any(is_said) {
-        text.push_str(&format!("{indent}{reason}\n"));
+    let is_said = findings.iter().any(|finding| finding.matched.is_some() && finding.reason == *reason);
+    if !is_unauthorized && !is_said {
+        text.push_str(&indented(&visible_line(reason)));
     }
-    text.push_str(&indented(&found(findings)));
     text
+}
+
+/// Returns the categories that nothing authorizes, if a call is asked about for no other reason.
+fn unauthorized_in(call: &Call) -> Vec<Category> {
+    let Some(CallVerdict::Asked { missing, reason }) = &call.verdict else { return Vec::new() };
+    let missing: Vec<Category> = missing.iter().map(Category::new).collect();
+    if reason.ends_with(&not_authorized(&missing)) { missing } else { Vec::new() }
+}
+
+/// Says which categories nothing authorizes, on a line of its own; nothing if there are none.
+fn unauthorized(missing: &[Category], indent: &str) -> String {
+    if missing.is_empty() { String::new() } else { format!("{indent}{}\n", visible_line(&not_authorized(missing))) }
 }
 
 fn held_offers(held: &Held<'_>, calls: &[HeldCall<'_>], scope_locked: bool) -> Vec<Offer> {
@@ -470,19 +493,18 @@ fn held_offers(held: &Held<'_>, calls: &[HeldCall<'_>], scope_locked: bool) -> V
             ));
         }
     } else {
-        let again = if again.is_empty() {
-            ""
-        } else {
-            "; `1 again`: that act also later in this run, without asking and whatever its content is then"
-        };
+        let again = if again.is_empty() { "" } else { "; `1 again`: that act again in this run, whatever its content" };
         options.push(Offer::new(
             Choice::Chosen,
             "<1,3>",
-            &format!("yes to these, no to the others (`1; 2: <why>`: yes to 1, and why not 2{again})"),
+            &format!("yes to these, no to the others (`1; 2: <why>`: why not 2{again})"),
         ));
         options.push(Offer::new(Choice::Once, "all", "yes to all of them, this once"));
     }
-    // A yes for the run is for categories: where none is missing, it would be for nothing.
+    let no = if is_one { "n" } else { "none" };
+    let effect = format!("no; the agent looks for another way ({no}: <why>, or any sentence, tells it why)");
+    options.push(Offer::new(Choice::Deny, no, &effect));
+    // What is widest stands last. A yes for the run is for categories: where none is missing, it would be for nothing.
     let categories = held.categories();
     if !scope_locked && (!categories.is_empty() || held.calls.is_empty()) {
         let whatever = match categories.as_slice() {
@@ -492,30 +514,50 @@ fn held_offers(held: &Held<'_>, calls: &[HeldCall<'_>], scope_locked: bool) -> V
         let effect = format!("yes, and for the rest of the run {whatever}, whatever it is, without asking");
         options.push(Offer::new(Choice::ForRun, "category", &effect));
     }
-    let no = if is_one { "n" } else { "none" };
-    let effect = format!("no; the agent looks for another way ({no}: <why>, or any sentence, tells it why)");
-    options.push(Offer::new(Choice::Deny, no, &effect));
     options
 }
 
-/// Returns the parts of a call that are asked about, a line each. Parts that are protected or can't be read come first
-/// and in whole.
-fn found(findings: &[Finding]) -> String {
+/// Returns the parts of a call that are asked about, a line each, with all that each does. Parts that are protected or can't
+/// be read come first and in whole. Where `is_unauthorized`, that nothing authorizes them is said elsewhere.
+fn found(call: &Call, findings: &[Finding], is_unauthorized: bool) -> String {
     let (protected, others): (Vec<_>, Vec<_>) = findings
         .iter()
         .filter(|finding| finding.matched.is_some())
         .partition(|finding| matches!(finding.layer, Layer::Protected | Layer::Call));
+    let (protected, others) = (by_part(&protected, is_unauthorized), by_part(&others, is_unauthorized));
     let left_out = others.len().saturating_sub(FOUND_LINES_MAX);
     let shown = protected.iter().chain(others.iter().take(FOUND_LINES_MAX));
-    let line = |finding: &&Finding| {
-        let matched = excerpt(&visible_line(finding.matched.as_deref().unwrap_or_default()));
-        format!("- `{matched}`: {}\n", visible_line(&finding.reason))
+    let command = call.call.args.get("cmd").and_then(Value::as_str).unwrap_or_default().trim();
+    let line = |(matched, does): &(&str, Vec<String>)| {
+        let does = visible_line(&does.join("; ")).into_owned();
+        // The whole command stands above.
+        match *matched == command {
+            true => format!("- {does}\n"),
+            false => format!("- `{}`: {does}\n", excerpt(&visible_line(matched))),
+        }
     };
     let mut text: String = shown.map(line).collect();
     if left_out > 0 {
         text.push_str(&format!("- and {left_out} more\n"));
     }
     text
+}
+
+/// Returns each part that findings are about, with what they say of it; where `is_unauthorized`, only what it does.
+fn by_part<'f>(findings: &[&'f Finding], is_unauthorized: bool) -> Vec<(&'f str, Vec<String>)> {
+    let mut parts: Vec<(&str, Vec<String>)> = Vec::new();
+    for finding in findings {
+        let matched = finding.matched.as_deref().unwrap_or_default();
+        let unauthorized = format!(": {}", not_authorized(&finding.missing));
+        let does = finding.reason.strip_suffix(&unauthorized).filter(|_| is_unauthorized);
+        let does = does.unwrap_or(&finding.reason).to_owned();
+        match parts.iter_mut().find(|(part, _)| *part == matched) {
+            Some((_, all)) if all.contains(&does) => {}
+            Some((_, all)) => all.push(does),
+            None => parts.push((matched, vec![does])),
+        }
+    }
+    parts
 }
 
 /// Asks if the agent may do this later.

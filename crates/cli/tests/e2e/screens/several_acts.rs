@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{PROMPT, SIZES, begun, is_told, made, playing, shell, snapshot, turn, turns, write};
+use super::{PROMPT, SIZES, begun, is_told, made, page_to_end, playing, shell, snapshot, turn, turns, write};
 use crate::home::{RUN, TestHome};
 use crate::terminal::{Size, Terminal};
 
@@ -76,23 +76,34 @@ fn the_same_act_again_is_for_one_of_several_too() {
     terminal.expect("run 2026-02-03-E2E: completed");
     assert_eq!(terminal.finish().0, 0);
     assert_eq!(made(&home), [ACTS[0], ACTS[0]]);
+    let explained = home.run(&["explain", RUN, "1"]).expect_code(0);
+    explained.expect_text("the operator said yes, and to the same act again for the rest of the run");
 }
 
 #[test]
-fn a_question_that_is_longer_than_the_screen_says_how_to_see_the_rest() {
+fn a_question_that_is_longer_than_the_screen_takes_no_yes_before_each_act_was_shown() {
     for size in SIZES {
         let path = |number: usize| format!("a/folder/with/a/name/that/takes/room/{number}/of/twelve.txt");
         let calls: Vec<Value> = (1..=12).map(|number| shell(&format!("rm {}", path(number)))).collect();
         let home = playing("", &[turn("I remove all twelve.", &calls)]);
         let mut terminal = begun(&home, size);
-        for number in 1..=12 {
-            terminal.expect(&path(number));
-        }
+        terminal.expect(&path(3));
         terminal.expect(PROMPT);
         snapshot("more_acts_than_lines", &home, &terminal);
         let screen = terminal.screen();
-        let is_whole = screen.contains(&path(1)) && screen.contains(" 1. ");
-        assert!(is_whole || screen.contains("longer than the screen: scroll up"), "{screen}");
+        assert!(
+            screen.contains("? 1. ") && screen.contains(": press Enter --") && !screen.contains("none "),
+            "{screen}"
+        );
+        terminal.type_text("all\n");
+        terminal.expect("Not taken yet: the question goes on. Enter shows the rest");
+        terminal.expect(PROMPT);
+        assert_eq!(made(&home), [""; 0]);
+        terminal.type_text("\n");
+        terminal.expect(PROMPT);
+        page_to_end(&mut terminal);
+        let screen = terminal.screen();
+        assert!(screen.contains("Which of these do you allow?") && screen.contains("none "), "{screen}");
         terminal.type_text("2-3\n");
         terminal.expect("run 2026-02-03-E2E: completed");
         assert_eq!(terminal.finish().0, 0);

@@ -4,7 +4,7 @@
 use adjutant_loopback::{Answer, Format, Provider, Reply};
 use serde_json::{Value, json};
 
-use super::{ARGS, PROMPT, SIZES, begun, made, playing, shell, snapshot, start, turn, write};
+use super::{ARGS, PROMPT, SIZES, begun, made, page_to_end, playing, shell, snapshot, start, turn, write};
 use crate::anthropic::KEY;
 use crate::home::{SUMMARY, TestHome, brief};
 use crate::terminal::{REPORT, Terminal};
@@ -56,7 +56,7 @@ fn a_diff_leaves_the_room_that_its_question_needs() {
         terminal.expect(PROMPT);
         snapshot("diff_cut", &home, &terminal);
         let screen = terminal.screen();
-        for shown in ["    -a7\n", " lines more: adjutant inbox show"] {
+        for shown in ["    -a3\n", "    +b1\n", " more lines: adjutant inbox show"] {
             assert!(screen.contains(shown), "`{shown}` is not in\n{screen}");
         }
         assert!(size == SIZES[0] || !screen.contains("longer than the screen"), "{screen}");
@@ -99,6 +99,7 @@ fn a_long_command_is_asked_about_and_shown_whole() {
         for shown in ["word1 ", "word30 ", "word60", PROMPT] {
             terminal.expect(shown);
         }
+        page_to_end(&mut terminal);
         snapshot("long_command", &home, &terminal);
         terminal.type_text("y\n");
         for shown in ["\u{2192} shell_exec echo word1 ", "word60", "\u{2713} shell_exec echo word1", "look at it: "] {
@@ -120,7 +121,7 @@ fn the_first_and_last_lines_of_a_failed_command_are_shown() {
         }
         snapshot("failed", &home, &terminal);
         let screen = terminal.screen();
-        assert!(screen.contains("lines more") && screen.contains("    | 40\n"), "{screen}");
+        assert!(screen.contains("more lines") && screen.contains("    | 40\n"), "{screen}");
         assert_eq!(terminal.finish().0, 0);
     }
 }
