@@ -4,6 +4,7 @@
 
 use adjutant_core::memory::MemoryCategory;
 use adjutant_core::words::tool::ToolOutput;
+use adjutant_core::words::wait::PullRequestName;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -64,6 +65,68 @@ pub(crate) struct ShellExec {
     /// The shell that gets the command line after `-c`; `bash` if absent.
     #[serde(default)]
     pub(crate) shell: Option<String>,
+}
+
+/// Arguments of `wait_for`: one condition, and limits.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct WaitFor {
+    /// Wait so many seconds.
+    #[serde(default)]
+    pub(crate) seconds: Option<Positive>,
+    /// Wait until something is at this path, relative to the working directory.
+    #[serde(default)]
+    pub(crate) file: Option<String>,
+    /// Wait until nothing is at this path any more.
+    #[serde(default)]
+    pub(crate) gone: Option<String>,
+    /// Wait until this port of this machine accepts connections.
+    #[serde(default)]
+    pub(crate) port: Option<Size>,
+    /// Wait until this command line exits with 0. It is run again and again.
+    #[serde(default)]
+    pub(crate) command: Option<String>,
+    /// Wait until all checks of this pull request, a number or branch, have passed, or one has failed.
+    #[serde(default)]
+    pub(crate) ci: Option<PullRequest>,
+    /// Wait until this pull request, a number or branch, is merged or closed.
+    #[serde(default)]
+    pub(crate) pull_request: Option<PullRequest>,
+    /// true: wait until the operator says something.
+    #[serde(default)]
+    pub(crate) message: Option<bool>,
+    /// How often to look, in seconds; 10 if absent where a command is run, else 1.
+    #[serde(default)]
+    pub(crate) every_seconds: Option<Positive>,
+    /// The most seconds to wait; 3600 if absent, at most 86400.
+    #[serde(default)]
+    pub(crate) limit_seconds: Option<Positive>,
+}
+
+/// A pull request by its number or branch.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Value")]
+pub(crate) struct PullRequest(pub(crate) PullRequestName);
+
+impl TryFrom<Value> for PullRequest {
+    type Error = &'static str;
+
+    fn try_from(given: Value) -> Result<Self, Self::Error> {
+        PullRequestName::read(&given).map(Self).ok_or("a pull request is named by its number or its branch")
+    }
+}
+
+impl JsonSchema for PullRequest {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PullRequest".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": ["string", "number"] })
+    }
 }
 
 /// Arguments of `http_fetch`.

@@ -3,10 +3,11 @@
 use adjutant_core::gate::permission::{REQUEST_PERMISSION, RequestPermission};
 use adjutant_core::words::Category;
 use adjutant_core::words::tool::{ToolEffect, ToolSpec, ToolSpecs};
+use adjutant_core::words::wait::WAIT_FOR;
 use schemars::{JsonSchema, Schema};
 
 use crate::args::{
-    ApplyPatch, HttpFetch, ListDir, ListMemory, ReadFile, ReadMemory, ShellExec, WriteFile, WriteMemory,
+    ApplyPatch, HttpFetch, ListDir, ListMemory, ReadFile, ReadMemory, ShellExec, WaitFor, WriteFile, WriteMemory,
 };
 
 pub(crate) const READ_MEMORY: &str = "read_project_memory";
@@ -83,8 +84,26 @@ pub fn catalog() -> ToolSpecs {
                  category, the tool, and the command or path. The answer says whether it is granted.",
             )
         },
+        ToolSpec {
+            categories: Vec::new(),
+            ..spec::<WaitFor>(
+                WAIT_FOR,
+                "",
+                ToolEffect::Waits,
+                "Wait, which costs no tokens, until one thing holds: time is over, a file is there or gone, a port \
+                 accepts connections, a command exits with 0, the checks of a pull request passed, it is merged or \
+                 closed, or the operator says something. Use it in place of asking again and again.",
+            )
+        },
     ]
     .into()
+}
+
+/// Returns the native tools of a run that has none on record: those that there were when runs began to record them.
+/// Such a run was judged, and its requests were counted, without those that came later.
+#[must_use]
+pub fn catalog_before_records() -> ToolSpecs {
+    catalog().iter().filter(|spec| spec.name != WAIT_FOR).cloned().collect()
 }
 
 /// Returns the native tools of a run that has no memory to read or write.
@@ -131,6 +150,7 @@ mod tests {
                 r#"write_project_memory [Category("filesystem_write")] WritesOnce"#,
                 r#"list_project_memory [Category("filesystem_read")] Reads"#,
                 "request_permission [] Reads",
+                "wait_for [] Waits",
             ]
         );
     }
@@ -143,7 +163,7 @@ mod tests {
             let given: Vec<&str> = spec.categories.iter().map(Category::as_str).collect();
             assert_eq!(given, categories, "{name}");
         }
-        assert_eq!((catalog().len(), without_memory().len()), (10, 7));
+        assert_eq!((catalog().len(), without_memory().len(), catalog_before_records().len()), (11, 8, 10));
     }
 
     #[test]
@@ -165,6 +185,7 @@ mod tests {
                 r#"write_project_memory "object" ["category","entry"]"#,
                 r#"list_project_memory "object" null"#,
                 r#"request_permission "object" ["action","reasoning"]"#,
+                r#"wait_for "object" null"#,
             ]
         );
         let first = &catalog()[0].schema;

@@ -8,5 +8,5 @@ mod args;
 mod catalog;
 mod native;
 
-pub use catalog::catalog;
+pub use catalog::{catalog, catalog_before_records};
 pub use native::{NativeTools, Options, ProjectMemory, Shell};

@@ -41,6 +41,7 @@ pub(crate) fn tools() -> ToolSpecs {
         tool("write_file", "filesystem_write", ToolEffect::WritesFiles),
         tool("shell_exec", "shell_exec", ToolEffect::Anything),
         tool("remember", "filesystem_read", ToolEffect::WritesOnce),
+        ToolSpec { categories: Vec::new(), ..tool("wait_for", "", ToolEffect::Waits) },
     ]
     .into()
 }

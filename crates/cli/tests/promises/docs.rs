@@ -283,7 +283,7 @@ fn every_tool_has_a_section_with_every_argument() {
     let tools: serde_json::Value = serde_json::from_str(&place.out("adjutant tools --json")).expect("JSON");
     let page = read("docs/tools.md");
     let tools = tools.as_array().expect("a list");
-    assert_eq!(tools.len(), 10);
+    assert_eq!(tools.len(), 11);
     for tool in tools {
         let name = tool["name"].as_str().expect("a name");
         let section = page.split(&format!("## `{name}`")).nth(1).and_then(|rest| rest.split("\n## ").next());

@@ -235,7 +235,10 @@ impl CrewProgress {
         {
             let tools = &session.setup().tools;
             let is_command = |name: &str| {
-                tools.iter().find(|tool| tool.name == name).is_none_or(|tool| tool.effect == ToolEffect::Anything)
+                tools
+                    .iter()
+                    .find(|tool| tool.name == name)
+                    .is_none_or(|tool| matches!(tool.effect, ToolEffect::Anything | ToolEffect::Waits))
             };
             subtask.attempt.apply(&event.body, is_command, checks);
         }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::effect::{Act, Effect, Target, UNKNOWN};
 use super::grant::{Subject, normalised};
 use crate::words::category::SHELL_EXEC;
+use crate::words::wait::{self, WAIT_FOR};
 
 /// The end of a place of which everything below is meant too.
 const BELOW: &str = "/**";
@@ -40,6 +41,11 @@ impl ActBound {
     /// Returns the bounds of the act that a call is; `None` if it has none that another call could be held to.
     #[must_use]
     pub fn of(call: &Subject<'_>) -> Option<Self> {
+        if call.tool == WAIT_FOR {
+            // A command that is waited for is held to its very line, which may do anything beside what is read of it.
+            let command = wait::command(call.args).map(|line| normalised(&line))?;
+            return Some(Self { command: Some(command), ..Self::default() });
+        }
         let places = places(call.effects);
         if call.tool != SHELL_EXEC {
             return match (places, host(call.effects)) {
@@ -59,6 +65,10 @@ impl ActBound {
     /// Returns true if `call`, of the same tool, is the same act or a narrower one.
     #[must_use]
     pub fn holds_for(&self, call: &Subject<'_>) -> bool {
+        if call.tool == WAIT_FOR {
+            let line = wait::command(call.args).map(|line| normalised(&line));
+            return line.is_some() && line == self.command;
+        }
         if call.tool == SHELL_EXEC {
             let Some(line) = command(call.args) else { return false };
             if self.command.as_ref().is_some_and(|own| *own != normalised(line)) {
@@ -257,6 +267,20 @@ mod tests {
             assert_eq!(with("http_fetch", &post(url), |call| bound.holds_for(call)), holds, "{url}");
         }
         assert_eq!(with("mcp_tool", &json!({}), ActBound::of), None);
+    }
+
+    #[test]
+    fn a_command_that_is_waited_for_is_the_same_only_word_for_word() {
+        let args = |line: &str| json!({"command": line, "every_seconds": 5});
+        for line in ["rm -r build", "curl https://example.org/ready"] {
+            let bound = with("wait_for", &args(line), ActBound::of).expect(line);
+            assert!(with("wait_for", &json!({"command": format!(" {line} ")}), |call| bound.holds_for(call)));
+            let others = [args(&format!("{line} -v")), args("curl -X POST https://example.org/x"), json!({"ci": 1})];
+            for other in others.into_iter().chain([json!({"file": "build"}), json!({"cmd": line})]) {
+                assert!(!with("wait_for", &other, |call| bound.holds_for(call)), "{line} -> {other}");
+            }
+        }
+        assert_eq!(with("wait_for", &json!({"file": "a"}), ActBound::of), None);
     }
 
     #[test]

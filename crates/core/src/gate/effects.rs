@@ -15,16 +15,17 @@ use super::shell::{self, Dialect, Programs, ShellContext};
 use crate::patch::{self, PatchPaths};
 use crate::words::Category;
 use crate::words::category::{
-    CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_WRITE, GIT_WRITE, HTTP_FETCH, OPAQUE_EXEC,
-    OTHER_MEMORY_READ,
+    CI_MODIFY, EXTERNAL_MESSAGE, FILESYSTEM_DELETE, FILESYSTEM_READ, FILESYSTEM_WRITE, GIT_WRITE, HTTP_FETCH,
+    OPAQUE_EXEC, OTHER_MEMORY_READ, SHELL_EXEC,
 };
+use crate::words::wait::{self, WAIT_FOR};
 
 /// Returns the effects of a call to `tool` with `args`, beyond the tool's own categories.
 ///
 /// `apply_patch` with a file deleted needs `filesystem_delete`; `http_fetch` with a method other than
 /// GET, HEAD or OPTIONS needs `external_message`, since it may say or change something outside; a
 /// write to a CI file needs `ci_modify`, one to git's own folder `git_write`; the memory of another project needs
-/// `other_memory_read`. Files written are effects too.
+/// `other_memory_read`. Files written are effects too. A wait for a command needs what `shell_exec` needs for it.
 /// `programs` says what the programs of a command line do.
 #[must_use]
 pub fn effects_of(tool: &str, args: &Value, places: &Places, programs: &Programs) -> Vec<Effect> {
@@ -38,8 +39,27 @@ pub fn effects_of(tool: &str, args: &Value, places: &Places, programs: &Programs
         }
         "http_fetch" => request(text("method"), text("url")),
         "read_project_memory" | "list_project_memory" => others_memory(args.get("project"), places),
+        WAIT_FOR => waited(args, places, programs),
         _ => Vec::new(),
     }
+}
+
+/// Returns the effects of a wait: of one that runs a command those of that command in `shell_exec`, whose category is
+/// an effect here since not every wait needs it; of any other that it looks at this machine.
+fn waited(args: &Value, places: &Places, programs: &Programs) -> Vec<Effect> {
+    let safe = |category: &str, matched: &str, reason: &str| Effect {
+        verdict: Verdict::Safe,
+        category: Category::new(category),
+        act: Act::Other,
+        matched: matched.chars().take(80).collect(),
+        reason: reason.to_owned(),
+    };
+    let looked_at = ["file", "gone", "port"].iter().filter_map(|name| args.get(*name).filter(|value| !value.is_null()));
+    let looked_at = looked_at.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    let looks = looked_at.map(|what| safe(FILESYSTEM_READ, &what, "looks whether something is there"));
+    let Some(line) = wait::command(args) else { return looks.collect() };
+    let itself = safe(SHELL_EXEC, &line, "runs a command, again and again");
+    looks.chain([itself]).chain(command(&line, "", Dialect::Bash, places, programs)).collect()
 }
 
 /// Returns the effects of a command line, as far as it can be read.
@@ -359,6 +379,30 @@ mod tests {
             }
         }
         check("write_project_memory", json!({"category": "knowledge", "project": "other"}), &[]);
+    }
+
+    #[test]
+    fn a_wait_needs_what_it_does_and_a_waiting_command_what_the_command_needs() {
+        for args in [json!({"seconds": 5}), json!({"message": true}), json!({"file": null}), json!(null)] {
+            check("wait_for", args, &[]);
+        }
+        for args in [json!({"file": "dist/app"}), json!({"gone": "x.lock"}), json!({"port": 80}), json!({"file": 7})] {
+            check("wait_for", args, &[FILESYSTEM_READ]);
+        }
+        check("wait_for", json!({"ci": 12}), &[SHELL_EXEC, HTTP_FETCH]);
+        check("wait_for", json!({"pull_request": "fix/a"}), &[SHELL_EXEC, HTTP_FETCH]);
+        check(
+            "wait_for",
+            json!({"command": "rm -r build", "file": "x"}),
+            &[FILESYSTEM_READ, SHELL_EXEC, FILESYSTEM_DELETE],
+        );
+        for line in ["test -f x", "rm -r build", "./ready.sh", "curl https://x.dev/", "git push", "rm [masked:x]", "if"]
+        {
+            let effects = |tool: &str, args: Value| effects_of(tool, &args, &Places::default(), Programs::builtin());
+            let waited = effects("wait_for", json!({"command": line}));
+            assert_eq!(waited[0].category.as_str(), SHELL_EXEC);
+            assert_eq!(waited[1..], effects("shell_exec", json!({"cmd": line})), "{line}");
+        }
     }
 
     #[test]

@@ -7,9 +7,10 @@ use thiserror::Error;
 
 use crate::words::Category;
 use crate::words::category::{FILESYSTEM_READ, FILESYSTEM_WRITE, HTTP_FETCH, SHELL_EXEC};
+use crate::words::wait::WAIT_FOR;
 
 /// The native tools with the categories that every call to them needs (OpenWar's table).
-pub const NATIVE: [(&str, &[&str]); 10] = [
+pub const NATIVE: [(&str, &[&str]); 11] = [
     ("read_file", &[FILESYSTEM_READ]),
     ("write_file", &[FILESYSTEM_WRITE]),
     ("list_dir", &[FILESYSTEM_READ]),
@@ -20,6 +21,8 @@ pub const NATIVE: [(&str, &[&str]); 10] = [
     ("write_project_memory", &[FILESYSTEM_WRITE]),
     ("list_project_memory", &[FILESYSTEM_READ]),
     ("request_permission", &[]),
+    // Ours. What it needs depends on what it waits for.
+    (WAIT_FOR, &[]),
 ];
 
 /// The reason why a tool's categories are not known.

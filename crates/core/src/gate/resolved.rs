@@ -15,6 +15,7 @@ use crate::patch;
 use crate::words::Category;
 use crate::words::category::FILESYSTEM_READ;
 use crate::words::tool::{ResolvedPath, ToolCall};
+use crate::words::wait::WAIT_FOR;
 
 /// The paths that a call to `tool` opens in the workdir, as its arguments name them. Arguments of a wrong type name
 /// nothing: such a call fails before it opens anything.
@@ -24,6 +25,7 @@ pub fn named_paths(tool: &str, args: &Value) -> Vec<String> {
     match tool {
         "read_file" | "write_file" | "list_dir" => text("path").map(str::to_owned).into_iter().collect(),
         "shell_exec" => text("cwd").map(str::to_owned).into_iter().collect(),
+        WAIT_FOR => ["file", "gone"].into_iter().filter_map(text).map(str::to_owned).collect(),
         "apply_patch" => text("diff").map(patch::possible_paths).unwrap_or_default(),
         _ => Vec::new(),
     }
@@ -49,9 +51,9 @@ pub fn effects_of_call(call: &ToolCall, places: &Places, programs: &Programs) ->
 }
 
 /// Denies what `call` would read and nobody may: by the paths that it names, and by where they really are. A patch
-/// shows what it doesn't fit, so it reads.
+/// shows what it doesn't fit, so it reads. A wait for a file says whether it is there.
 fn denied_reads(call: &ToolCall, places: &Places, denied: &DenyRead) -> Vec<Effect> {
-    if denied.is_empty() || !matches!(call.name.as_str(), "read_file" | "list_dir" | "apply_patch") {
+    if denied.is_empty() || !matches!(call.name.as_str(), "read_file" | "list_dir" | "apply_patch" | WAIT_FOR) {
         return Vec::new();
     }
     let named = named_paths(&call.name, &call.args).into_iter().map(|path| {
@@ -196,6 +198,8 @@ mod tests {
             (call("read_file", read(".envrc"), &[]), None),
             (call("list_dir", read("."), &[]), None),
             (call("write_file", read(".env"), &[]), None),
+            (call("wait_for", json!({"file": "keys/a"}), &[]), Some("keys/")),
+            (call("wait_for", json!({"gone": "l"}), &[("l", ".env", None)]), Some(".env")),
             (call("read_file", read("l"), &[("l", "src/a", None)]), None),
         ] {
             let effects = effects_of_call(&call, &Places::default(), &programs);
@@ -239,6 +243,9 @@ mod tests {
             ("apply_patch", json!({"diff": PATCH}), &["a/g/config", "b/g/config", "g/config"]),
             ("apply_patch", json!({"diff": "diff --git a/x b/y\nrename from x\nrename to y\n"}), &["x", "y"]),
             ("http_fetch", json!({"url": "https://a"}), &[]),
+            ("wait_for", json!({"file": "a"}), &["a"]),
+            ("wait_for", json!({"gone": "b"}), &["b"]),
+            ("wait_for", json!({"command": "ls"}), &[]),
         ] {
             assert_eq!(named_paths(tool, &args), expected, "{tool} {args}");
         }

@@ -223,6 +223,39 @@ fn of_two_refusals_the_role_speaks_first() {
 }
 
 #[test]
+fn a_command_that_is_waited_for_is_decided_as_in_a_shell() {
+    let decided = |tool: &str, args: &Value, costs: &Value, more: &str| {
+        let mut input = json!({"tool": tool, "arguments": args, "authorized_costs": costs});
+        if !more.is_empty() {
+            input[more] = json!(true);
+        }
+        let decided = decide(&input).unwrap();
+        (decided["decision"].clone(), decided["layer"].clone(), decided["required"].clone())
+    };
+    for line in ["test -f x", "rm -r build", "git push", "./ready.sh", "curl https://x.dev", "if", "rm -r .git"] {
+        for costs in [json!([]), json!(["shell_exec"]), json!(["*"])] {
+            for more in ["", "approved_call", "shell_disabled"] {
+                let waited = decided("wait_for", &json!({"command": line}), &costs, more);
+                let run = decided("shell_exec", &json!({"cmd": line}), &costs, more);
+                assert_eq!(waited, run, "{line} {costs} {more}");
+            }
+        }
+    }
+    let (none, shell) = (json!([]), json!(["shell_exec"]));
+    for (args, costs, decision) in [
+        (json!({"seconds": 9}), &none, "allow"),
+        (json!({"message": true}), &none, "allow"),
+        (json!({"file": "a"}), &none, "allow"),
+        (json!({"port": 80}), &none, "allow"),
+        (json!({"ci": 1}), &none, "ask"),
+        (json!({"ci": 1}), &shell, "ask"),
+        (json!({"pull_request": 1}), &json!(["shell_exec", "http_fetch"]), "allow"),
+    ] {
+        assert_eq!(decided("wait_for", &args, costs, "").0, decision, "{args} {costs}");
+    }
+}
+
+#[test]
 fn the_strictest_finding_speaks_and_of_equals_the_first() {
     let finding = |answer, layer| Finding {
         answer,

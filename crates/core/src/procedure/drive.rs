@@ -163,7 +163,9 @@ impl<P: Procedure> Drive<P> {
     pub fn orphans(&self, is_repeatable: impl Fn(Option<&WorkspaceId>, &str) -> bool) -> Vec<(Key, Orphan)> {
         let becomes = |begun: &Begun| match begun {
             Begun::Question(_) | Begun::Timer => Orphan::Reattach,
-            Begun::Call { name, workspace, .. } if is_repeatable(workspace.as_ref(), name) => Orphan::Repeatable,
+            Begun::Call { name, workspace, waits_on_command: false, .. } if is_repeatable(workspace.as_ref(), name) => {
+                Orphan::Repeatable
+            }
             Begun::Call { changes, workspace, .. } if !changes.is_empty() => {
                 Orphan::Settle { changes: changes.clone(), workspace: workspace.clone() }
             }

@@ -11,6 +11,7 @@ use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent
 use crate::words::id::WorkspaceId;
 use crate::words::moment::after;
 use crate::words::tool::FileChange;
+use crate::words::wait;
 use crate::words::{Key, Part, Question, Slot};
 
 /// Record of the things that a run asked for, with their outcomes.
@@ -101,6 +102,8 @@ pub enum Begun {
         changes: Vec<FileChange>,
         /// The workspace in which it is made; `None` for the run's own.
         workspace: Option<WorkspaceId>,
+        /// True if it waits by running a command: then it isn't simply repeated, whatever its tool is.
+        waits_on_command: bool,
     },
     /// A question to the operator.
     Question(Question),
@@ -118,9 +121,12 @@ impl Begun {
     fn by(intent: &Body) -> Option<Self> {
         Some(match intent {
             Body::Turn(TurnEvent::AgentRequest { .. }) => Self::Turn,
-            Body::Call(CallEvent::ToolCall { name, changes, workspace, .. }) => {
-                Self::Call { name: name.clone(), changes: changes.clone(), workspace: workspace.clone() }
-            }
+            Body::Call(CallEvent::ToolCall { name, args, changes, workspace, .. }) => Self::Call {
+                name: name.clone(),
+                changes: changes.clone(),
+                workspace: workspace.clone(),
+                waits_on_command: wait::runs_command(name, args),
+            },
             Body::Ask(AskEvent::Question { question, .. }) => Self::Question(question.clone()),
             Body::Ask(AskEvent::Timer { .. }) => Self::Timer,
             Body::Gate(GateEvent::HookCall { .. }) => Self::Hook,

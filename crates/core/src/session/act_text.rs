@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::words::category::SHELL_EXEC;
 use crate::words::tool::ToolCall;
 use crate::words::visible::{visible_line, visible_text};
+use crate::words::wait::{self, WAIT_FOR};
 
 /// Longest command or content that a question has in whole, in characters.
 const CONTENT_CHARS_MAX: usize = 20_000;
@@ -28,6 +29,11 @@ pub(super) fn act(call: &ToolCall, wants: &str, indent: &str) -> String {
     if let (SHELL_EXEC, Some(command)) = (call.name.as_str(), text(call, "cmd")) {
         let others = others(call, &["cmd"]).map(|others| format!("{indent}with {others}\n")).unwrap_or_default();
         return format!("{wants}run\n{}{others}", indented(&visible_text(&cut(command, CONTENT_CHARS_MAX))));
+    }
+    if let (WAIT_FOR, Some(command)) = (call.name.as_str(), wait::command(&call.args)) {
+        let others = others(call, &["command"]).map(|others| format!("{indent}with {others}\n")).unwrap_or_default();
+        let command = indented(&visible_text(&cut(&command, CONTENT_CHARS_MAX)));
+        return format!("{wants}wait, and to run again and again meanwhile\n{command}{others}");
     }
     if let Some(WrittenContent { files, fields, .. }) = WrittenContent::of(call) {
         let others = others(call, fields).map(|others| format!(" with {others}")).unwrap_or_default();
@@ -179,6 +185,11 @@ mod tests {
             "It wants to call `apply_patch` for x\n  | --- a/x\n  | +++ b/x\n  | @@ -1 +1 @@\n  | -old\n  | +new\n",
             "It wants to call `apply_patch` for x\n",
         );
+        let waited =
+            "It wants to wait, and to run again and again meanwhile\n  rm -r x\n  with {\"every_seconds\":5}\n";
+        check("wait_for", json!({"command": "rm -r x", "every_seconds": 5}), waited, waited);
+        let seconds = "It wants to call `wait_for` with\n  {\"seconds\":5}\n";
+        check("wait_for", json!({"seconds": 5}), seconds, seconds);
         let other = "It wants to call `http_fetch` with\n  {\"url\":\"https://a\"}\n";
         check("http_fetch", json!({"url": "https://a"}), other, other);
         // What has not the arguments that it needs is shown as it came.

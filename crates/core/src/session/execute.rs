@@ -354,12 +354,15 @@ impl Decider<'_> {
     /// says so, or because this very call was allowed for a category that implies network access.
     fn may_use_network(&self, call: &ToolCall) -> bool {
         let Some(tool) = self.tool(&call.name) else { return false };
-        let is = |name: &str| tool.categories.iter().any(|category| category.as_str() == name);
-        let is_read = self.effects(call).iter().any(|effect| NETWORKED.contains(&effect.category.as_str()));
+        let effects = self.effects(call);
+        // A wait is no command by its tool, but by its arguments.
+        let runs_command = tool.categories.iter().chain(effects.iter().map(|effect| &effect.category));
+        let runs_command = runs_command.into_iter().any(|category| category.as_str() == SHELL_EXEC);
+        let is_read = effects.iter().any(|effect| NETWORKED.contains(&effect.category.as_str()));
         let http_fetch = [Category::new(HTTP_FETCH)];
         let rights = self.rights(call);
         let by_rule = authorization::check(&http_fetch, &rights.authorized, &rights.approved).allowed;
-        is(SHELL_EXEC) && (is_read || by_rule)
+        runs_command && (is_read || by_rule)
     }
 
     /// Returns the grants that hold for calls such as this one.

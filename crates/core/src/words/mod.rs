@@ -32,6 +32,7 @@ pub mod text;
 pub mod tool;
 mod turn;
 pub mod visible;
+pub mod wait;
 
 pub use amendment::Amendment;
 pub use bound::Bound;

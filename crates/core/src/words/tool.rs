@@ -60,16 +60,20 @@ pub enum ToolEffect {
     /// Adds something of which a second writing is recognised and changes nothing: repeated after an interruption,
     /// but never beside another call.
     WritesOnce,
+    /// Waits for something: merely reads, and is repeated after an interruption, unless its arguments have a command
+    /// ([`wait::runs_command`](super::wait::runs_command)), which may do anything. Never runs beside another call: what
+    /// follows a wait is meant to come after it.
+    Waits,
     /// Anything else: an interrupted call has an unknown effect and is never repeated for the agent.
     Anything,
 }
 
 impl ToolEffect {
-    /// Returns true if an interrupted call may simply be repeated.
+    /// Returns true if an interrupted call may simply be repeated; of a wait, if it runs no command.
     #[must_use]
     pub const fn is_repeatable(self) -> bool {
         match self {
-            Self::Reads | Self::WritesOnce => true,
+            Self::Reads | Self::WritesOnce | Self::Waits => true,
             Self::WritesFiles | Self::Anything => false,
         }
     }

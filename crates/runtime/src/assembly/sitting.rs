@@ -444,10 +444,10 @@ pub(super) fn began_with(events: &[Event]) -> Option<&OfferedTools> {
 }
 
 /// The procedure of a run, before any event. The tools are those that it was offered when it began; a run that has none on
-/// record has those of this version.
+/// record has those that there were before runs recorded them.
 #[must_use]
 pub fn procedure(brief: &Brief, options: &RunOptions, offered: Option<&OfferedTools>) -> Run<Work> {
-    crate::work(brief, options, offered.map_or_else(adjutant_tools::catalog, OfferedTools::specs))
+    crate::work(brief, options, offered.map_or_else(adjutant_tools::catalog_before_records, OfferedTools::specs))
 }
 
 /// The brief that a journal holds, of a run with these roles.

@@ -13,6 +13,7 @@ mod places;
 mod rescue;
 mod shell;
 mod syntax;
+mod wait;
 
 use std::ffi::OsString;
 use std::io;
@@ -24,6 +25,7 @@ use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::words::Look;
 use adjutant_core::words::tool::{ContentHasher, FileChange, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
+use adjutant_core::words::wait::WAIT_FOR;
 use adjutant_host::environment;
 use adjutant_host::http::{Hosts, HttpClient};
 use adjutant_host::rescue::{Rescues, checked_out};
@@ -261,6 +263,10 @@ impl NativeTools {
             WRITE_MEMORY => {
                 let (memory, args) = (self.remembered()?, args::read(name, &call.args)?);
                 self.to_its_end(cancel, move |_, _| memory.write(&args)).await
+            }
+            WAIT_FOR => {
+                let network = if prepared.network { Network::On } else { Network::Off };
+                self.wait_for(args::read(name, &call.args)?, resolved, network, cancel).await
             }
             "http_fetch" => self.inner.http_fetch(args::read(name, &call.args)?, cancel).await,
             _ => Err(ToolOutput::failed("UNKNOWN_TOOL", format!("there is no tool `{name}`"))),

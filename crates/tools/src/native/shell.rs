@@ -23,6 +23,23 @@ impl Inner {
         network: Network,
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
+        let ran = self.run_command("shell_exec", args, resolved, network, cancel).await?;
+        Ok(ran.report())
+    }
+
+    /// Runs a command line for `tool`.
+    ///
+    /// # Errors
+    ///
+    /// The result of a command that was not run.
+    pub(super) async fn run_command(
+        &self,
+        tool: &str,
+        args: ShellExec,
+        resolved: &[ResolvedPath],
+        network: Network,
+        cancel: CancellationToken,
+    ) -> Result<RanCommand, ToolOutput> {
         if self.shell == Shell::Disabled {
             return Err(ToolOutput::failed(
                 "SHELL_DISABLED",
@@ -31,7 +48,7 @@ impl Inner {
         }
         for (name, value) in [("cmd", Some(args.cmd.as_str())), ("shell", args.shell.as_deref())] {
             if value.is_some_and(|value| value.trim().is_empty() || value.contains('\0')) {
-                return Err(invalid("shell_exec", &format!("`{name}` must be text without a NUL and not blank")));
+                return Err(invalid(tool, &format!("`{name}` must be text without a NUL and not blank")));
             }
         }
         let place = self.workdir.root().join(args.cwd.as_deref().unwrap_or("."));
@@ -67,7 +84,7 @@ impl Inner {
         }
         let ended = custody::run(command, cancel).await.map_err(|error| not_started(&error))?;
         let notes = self.notes(&ended, network, &place);
-        Ok(report(&ended, timeout_ms, &notes))
+        Ok(RanCommand { ended, timeout_ms, notes })
     }
 
     /// Lists the walls that a failed command may have run into, with the settings that would allow its attempt.
@@ -79,6 +96,20 @@ impl Inner {
             }
             Some(_) | None => Vec::new(),
         }
+    }
+}
+
+/// A command that was run, and the walls that it may have run into.
+pub(super) struct RanCommand {
+    pub(super) ended: Ended,
+    timeout_ms: u64,
+    pub(super) notes: Vec<String>,
+}
+
+impl RanCommand {
+    /// Returns the result as `shell_exec` has it.
+    pub(super) fn report(&self) -> ToolOutput {
+        report(&self.ended, self.timeout_ms, &self.notes)
     }
 }
 

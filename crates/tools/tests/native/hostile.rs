@@ -17,6 +17,7 @@ fn calls(path: &str) -> Vec<(&'static str, Value)> {
         ("write_file", json!({"path": path, "content": "evil", "append": true})),
         ("list_dir", json!({"path": path, "depth": 9})),
         ("shell_exec", json!({"cmd": "echo evil > secret", "cwd": path})),
+        ("wait_for", json!({"gone": path, "limit_seconds": 1})),
         ("apply_patch", json!({"diff": format!("--- /dev/null\n+++ \"{quoted}\"\n@@ -0,0 +1 @@\n+evil\n")})),
         (
             "apply_patch",
@@ -61,7 +62,9 @@ fn nothing_leads_out() {
         "sub/\0/../../outside/secret",
     ];
     for path in paths {
-        for (name, args) in calls(path) {
+        // Not among those of any path: where nothing is, it lasts until its limit.
+        let waits = ("wait_for", json!({"file": path, "limit_seconds": 1}));
+        for (name, args) in calls(path).into_iter().chain([waits]) {
             let output = place.call(name, args.clone());
             assert!(!output.success, "{name} {args}: {}", output.content);
             assert!(

@@ -7,3 +7,4 @@ mod patching;
 mod place;
 mod recorded;
 mod tools;
+mod waiting;

@@ -195,5 +195,5 @@ fn a_run_without_a_project_is_offered_no_memory() {
     assert!(place.tools.specs().iter().all(|spec| !spec.name.contains("memory")));
     let output = place.call("read_project_memory", json!({"category": "knowledge"}));
     assert_eq!(output.code.as_deref(), Some("NO_PROJECT"));
-    assert_eq!(remembering().0.tools.specs().len(), 10);
+    assert_eq!(remembering().0.tools.specs().len(), 11);
 }

@@ -34,6 +34,15 @@ impl Place {
     }
 
     pub(crate) fn with_shell(files: &[(&str, &str)], shell: Shell) -> Self {
+        Self::made(files, shell, None)
+    }
+
+    /// A place whose commands find programs in this folder of it first.
+    pub(crate) fn with_path(files: &[(&str, &str)], first: &str) -> Self {
+        Self::made(files, Shell::Enabled, Some(first))
+    }
+
+    fn made(files: &[(&str, &str)], shell: Shell, first: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("outside")).unwrap();
         fs::write(folder.path().join("outside/secret"), "untouched").unwrap();
@@ -44,7 +53,13 @@ impl Place {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
-        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut path = std::env::var_os("PATH").unwrap_or_default();
+        if let Some(first) = first {
+            let mut with_first = workdir.join(first).into_os_string();
+            with_first.push(":");
+            with_first.push(&path);
+            path = with_first;
+        }
         let environment = vec![("PATH".into(), path), ("MY_TOKEN".into(), "secret".into())];
         // There is no program of ours here to start anew.
         let settings = Settings { mode: Mode::Off, ..Settings::default() };

@@ -1,5 +1,7 @@
 //! One session, killed at every tick.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +9,9 @@ use adjutant_core::session::Setup;
 use adjutant_core::trace::{Body, CallEvent};
 use adjutant_core::words::{Budget, FailureKind, Message, Mode, Outcome, QuestionKind};
 use adjutant_runtime::Ended;
-use adjutant_simulation::{LifeEnd, Presence, RunFate, Scene, SceneMoment, StagedTurn, alone, call, setup};
+use adjutant_simulation::{
+    LifeEnd, Presence, RunFate, Scene, SceneMoment, SceneReport, StagedTurn, alone, call, setup,
+};
 use serde_json::json;
 
 use super::{asked, count, everywhere, read, run, shell, talk, write};
@@ -37,6 +41,34 @@ fn a_session_with_calls_and_a_question_ends_the_same() {
         );
         assert_eq!(asked(report, QuestionKind::Confirmation), 1);
     });
+}
+
+#[test]
+fn a_wait_that_only_looks_is_repeated_after_a_kill_and_one_that_runs_a_command_is_not() {
+    let setup = Arc::new(setup());
+    let waits = |id: &str, args| StagedTurn::calls("waiting", vec![call(id, "wait_for", args)]);
+    let turns = vec![waits("looks", json!({"file": "a"})), waits("runs", json!({"command": "./ready.sh"}))];
+    let scene = go(Scene::of(talk(turns)));
+    let interrupted = |report: &SceneReport| {
+        let mut ids = BTreeMap::new();
+        let mut interrupted = Vec::new();
+        for event in &report.journal {
+            match &event.body {
+                Body::Call(CallEvent::ToolCall { slot, call_id, .. }) => drop(ids.insert(*slot, call_id.clone())),
+                Body::Call(CallEvent::Interrupted { slot, effect }) => {
+                    interrupted.extend(ids.get(slot).map(|id| (id.clone(), *effect)));
+                }
+                _ => {}
+            }
+        }
+        interrupted
+    };
+    let seen = RefCell::new(BTreeSet::new());
+    everywhere(&|| alone(&setup), &scene, &|report| {
+        assert_eq!(report.outcome, Some(Outcome::Completed));
+        seen.borrow_mut().extend(interrupted(report).into_iter().map(|(id, effect)| format!("{id} {effect:?}")));
+    });
+    assert_eq!(seen.into_inner().into_iter().collect::<Vec<_>>(), ["looks None", "runs Unknown"]);
 }
 
 #[test]
