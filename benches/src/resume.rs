@@ -157,6 +157,7 @@ fn outcome(want: &Want) -> anyhow::Result<Entry> {
         Wanted::Hook(asked) => bail!("nobody answers for the hook {}", asked.hook.name()),
         Wanted::Look { .. } => bail!("the bench's brief has no scope to look after"),
         Wanted::Keep(_) => bail!("nobody asked the bench for a permission"),
+        Wanted::Do(deed) => bail!("a session does nothing by itself, such as {deed:?}"),
         Wanted::Wait { .. } => Body::Ask(AskEvent::Expired { slot }),
     };
     Ok(Entry { part, body })

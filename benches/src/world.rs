@@ -147,7 +147,8 @@ pub fn agreed(question: &Question) -> Option<Choice> {
         | QuestionKind::Scope
         | QuestionKind::Failure
         | QuestionKind::Escalation
-        | QuestionKind::Disagreement => None,
+        | QuestionKind::Disagreement
+        | QuestionKind::Stuck => None,
     }
 }
 

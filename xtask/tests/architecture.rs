@@ -334,7 +334,6 @@ const CORE_MODULES: &[(&str, &[&str])] = &[
     ("trace", &["words", "gate", "memory"]),
     ("detect", &["words"]),
     ("handoff", &["words"]),
-    ("supervise", &[]),
     ("brief", &["words", "gate", "detect"]),
     ("budget", &["words", "trace"]),
     ("procedure", &["words", "gate", "trace"]),
@@ -342,7 +341,8 @@ const CORE_MODULES: &[(&str, &[&str])] = &[
     ("run", &["words", "gate", "memory", "trace", "detect", "budget", "procedure"]),
     ("session", &["words", "gate", "memory", "trace", "detect", "handoff", "budget", "procedure", "run"]),
     ("crew", &["words", "gate", "trace", "handoff", "procedure", "run", "session"]),
-    ("work", &["words", "trace", "procedure", "run", "session", "crew"]),
+    ("supervise", &["words", "gate", "trace", "handoff", "procedure", "run", "session"]),
+    ("work", &["words", "trace", "procedure", "run", "session", "crew", "supervise"]),
     ("learn", &["words", "gate", "trace", "detect", "procedure", "session", "work", "view"]),
     ("view", &["words", "gate", "trace", "detect", "brief", "inbox", "session", "learn"]),
 ];

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 /// The kinds of questions, as an answers file names them.
-const KINDS: [QuestionKind; 11] = [
+const KINDS: [QuestionKind; 12] = [
     QuestionKind::Scope,
     QuestionKind::Permission,
     QuestionKind::Confirmation,
@@ -24,6 +24,7 @@ const KINDS: [QuestionKind; 11] = [
     QuestionKind::Failure,
     QuestionKind::Escalation,
     QuestionKind::Disagreement,
+    QuestionKind::Stuck,
 ];
 
 /// The longest file of answers that is read, in bytes.

@@ -8,7 +8,7 @@ use crate::Cli;
 
 /// The groups of commands, in the order in which they are shown. A test compares them with the commands.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Begin", &["new", "validate", "run", "plan"]),
+    ("Begin", &["new", "validate", "run", "loop", "plan"]),
     ("Go on and answer", &["inbox", "resume", "work"]),
     ("While it runs", &["steer", "amend", "pause", "stop"]),
     ("Look at runs", &["list", "show", "diff", "inspect", "explain", "dashboard"]),

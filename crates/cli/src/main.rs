@@ -25,6 +25,7 @@ mod failure;
 mod folder;
 mod help;
 mod keyboard;
+mod loop_hand;
 mod notices;
 mod order;
 mod questions_here;
@@ -65,6 +66,7 @@ enum CliCommand {
     Validate(command::validate::ValidateArgs),
     Run(command::run::RunArgs),
     Resume(command::resume::ResumeArgs),
+    Loop(command::loops::LoopArgs),
     Plan(command::plan::PlanArgs),
     Inbox(command::inbox::InboxArgs),
     Work(command::work::WorkArgs),
@@ -131,6 +133,7 @@ fn main() -> ExitCode {
         CliCommand::Validate(args) => command::validate::run(args, place),
         CliCommand::Run(args) => command::run::run(args, place),
         CliCommand::Resume(args) => command::resume::run(args, place),
+        CliCommand::Loop(args) => command::loops::run(args, place),
         CliCommand::Plan(args) => command::plan::run(args, place),
         CliCommand::Inbox(args) => command::inbox::run(args, place),
         CliCommand::Work(args) => command::work::run(args, place),

@@ -32,6 +32,7 @@ use crate::diagnostics::{self, ProblemStyle, SourceText};
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::folder::{self, FolderArgs, FolderPrompt};
+use crate::loop_hand::{self, HandFiles};
 use crate::notices;
 use crate::render::Renderer;
 use crate::screen::Screen;
@@ -68,12 +69,52 @@ pub struct WorkFolder<'a> {
     pub is_copied: bool,
 }
 
+/// A run that was begun or went on, at the end of its sitting.
+pub struct Began {
+    /// The exit code.
+    pub ending: Ending,
+    /// How the sitting ended.
+    pub ended: Ended,
+    /// The loop with its workdir; `None` for another run, or one that leaves nothing.
+    pub run: Option<(RunId, PathBuf)>,
+}
+
+impl Began {
+    /// The end of a command that began no run.
+    pub const fn not(ending: Ending) -> Self {
+        Self { ending, ended: Ended::Interrupted, run: None }
+    }
+
+    /// Returns the loop that stands still and nobody sits before; `None` if it is over, or at a terminal.
+    pub fn stood_still(&self) -> Option<(&RunId, &Path)> {
+        let run = self.run.as_ref().filter(|_| !matches!(self.ended, Ended::Finished(_)))?;
+        let is_paused_or_alone = matches!(self.ended, Ended::Interrupted) || !std::io::stdin().is_terminal();
+        is_paused_or_alone.then_some((&run.0, run.1.as_path()))
+    }
+}
+
 impl Order<'_> {
     /// Begins the run and drives it to its end, or to a question that no operator is there to answer.
-    pub fn carry_out(&self, place: &Place) -> anyhow::Result<Ending> {
+    pub fn carry_out(&self, place: &Place) -> anyhow::Result<Began> {
         let home = place.home()?;
-        let Some((text, brief)) = read_brief(self, &home)? else { return Ok(Ending::Usage) };
+        let Some((text, brief)) = read_brief(self, &home)? else { return Ok(Began::not(Ending::Usage)) };
         let settings = self.settings(&home, &brief)?;
+        if let Some(looped) = &settings.looped {
+            looped.faults.iter().for_each(|fault| tell!("warning: {fault}"));
+            if let Some(why) = loop_hand::left_over(&settings.workdir.value) {
+                return Err(Failure::usage(why).hint("remove the file, then begin the loop").into());
+            }
+            if brief.checks.is_empty() {
+                tell!(
+                    "warning: the brief declares no `checks`: that the goal is reached rests on {}",
+                    if looped.options.council > 0 {
+                        "the votes of the council alone"
+                    } else {
+                        "the agent's word, once files have changed"
+                    }
+                );
+            }
+        }
         for field in without_effect(&brief) {
             tell!("warning: `{field}` has no effect yet in this version");
         }
@@ -119,6 +160,8 @@ impl Order<'_> {
         if let (Some(copy), None) = (&copied, &temporary) {
             keep_start(&home, &run_id, copy);
         }
+        let workdir = PathBuf::from(&sitting.options().workdir);
+        let hand = HandFiles::of_loop(&home, &run_id, sitting.options()).filter(|_| temporary.is_none());
         let ended = runtime.block_on(async {
             let screen = Screen::new(Renderer::on_stdout(self.json));
             screen.attend(&sitting);
@@ -139,7 +182,7 @@ impl Order<'_> {
             let at = SittingPlace::of(&sitting, kept_in, journal.is_some());
             let (mut driver, opening) = sitting.driver(console.clone(), &remark);
             opening.record(&mut driver, Vec::new(), Vec::new())?;
-            let ended = sitting::drive(&mut driver, &screen, &at).await?;
+            let ended = sitting::drive(&mut driver, &screen, &at, hand.as_ref()).await?;
             console.say_unused().await;
             anyhow::Ok(ended)
         })?;
@@ -149,7 +192,7 @@ impl Order<'_> {
         if temporary.is_none() && matches!(ended, Ended::Waiting(_)) {
             notices::parked(&home)?;
         }
-        Ok(sitting::ending(&ended))
+        Ok(Began { ending: sitting::ending(&ended), ended, run: hand.map(|_| (run_id, workdir)) })
     }
 
     /// Resolves the run's settings. Asks the operator about a configuration that wants to be trusted.

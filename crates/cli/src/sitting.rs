@@ -20,6 +20,7 @@ use anyhow::Context;
 
 use crate::exit::Ending;
 use crate::failure::Failure;
+use crate::loop_hand::HandFiles;
 use crate::screen::Screen;
 use crate::totals::SittingTotals;
 
@@ -111,12 +112,18 @@ impl SittingPlace {
 /// # Errors
 ///
 /// If the journal can't be written any more, or another driver has the run.
-pub async fn drive(driver: &mut Driver<'_, Work>, screen: &Screen, place: &SittingPlace) -> anyhow::Result<Ended> {
+pub async fn drive(
+    driver: &mut Driver<'_, Work>,
+    screen: &Screen,
+    place: &SittingPlace,
+    hand: Option<&HandFiles>,
+) -> anyhow::Result<Ended> {
     let spending = driver.facts().accounts().spending(&AccountName::Under(Part::root())).clone();
     screen.with_renderer(|renderer| renderer.seed(spending));
     let ended = tokio::select! {
         ended = driver.run() => ended?,
         never = screen.keep_status() => match never {},
+        never = watched(hand) => match never {},
     };
     let effects = driver.effects();
     let spending = driver.facts().accounts().spending(&AccountName::Under(Part::root()));
@@ -126,6 +133,14 @@ pub async fn drive(driver: &mut Driver<'_, Work>, screen: &Screen, place: &Sitti
         renderer.close(&closing(&ended, place, &totals), &closing_json(&ended, place, &totals));
     });
     Ok(ended)
+}
+
+/// Watches the files by which a person has a hand on a loop; waits for ever for a run that is none.
+async fn watched(hand: Option<&HandFiles>) -> std::convert::Infallible {
+    match hand {
+        Some(hand) => hand.watch().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Returns the exit code for the end of a sitting. A question that is open decides which.
@@ -156,6 +171,8 @@ pub const fn outcome_ending(outcome: Outcome) -> Ending {
         Outcome::Declined | Outcome::Stopped => Ending::Declined,
         // Only a part of a run is ever superseded; what it was to bring is not there.
         Outcome::Failed | Outcome::Superseded => Ending::Failed,
+        // The number of rounds that it may get nowhere.
+        Outcome::Stalled => Ending::LimitReached,
     }
 }
 
@@ -167,6 +184,7 @@ fn closing(ended: &Ended, place: &SittingPlace, totals: &SittingTotals) -> Vec<S
         Ended::Finished(Outcome::Declined) => format!("run {run_id}: declined; nothing was done"),
         Ended::Finished(Outcome::Stopped) => format!("run {run_id}: stopped"),
         Ended::Finished(Outcome::Failed) => format!("run {run_id}: failed"),
+        Ended::Finished(Outcome::Stalled) => format!("run {run_id}: stalled: it went on without getting anywhere"),
         Ended::Finished(Outcome::Superseded) => format!("run {run_id}: not needed any more"),
         Ended::Interrupted => format!("run {run_id}: interrupted"),
         Ended::Waiting(open) => format!("run {run_id}: waiting ({}): {}", kinds(open), wanted(open)),

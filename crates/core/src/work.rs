@@ -1,9 +1,10 @@
-//! Work of a run: one session alone, or a crew of them.
+//! Work of a run: one session alone, a crew of them, or a loop.
 
 use crate::crew::Crew;
 use crate::procedure::{Next, Procedure};
 use crate::run::RunFacts;
 use crate::session::{HasSessions, Session};
+use crate::supervise::GoalLoop;
 use crate::trace::Event;
 use crate::words::Part;
 
@@ -14,6 +15,8 @@ pub enum Work {
     Alone(Box<Session>),
     /// Several, by role.
     Crew(Box<Crew>),
+    /// One after another, until the goal is verified.
+    Loop(Box<GoalLoop>),
 }
 
 impl Work {
@@ -23,6 +26,7 @@ impl Work {
         match self {
             Self::Alone(session) => Some(session),
             Self::Crew(crew) => crew.session(),
+            Self::Loop(work) => work.session(),
         }
     }
 }
@@ -32,6 +36,7 @@ impl HasSessions for Work {
         match self {
             Self::Alone(session) => session.session_in(part),
             Self::Crew(crew) => crew.session_in(part),
+            Self::Loop(work) => work.session_in(part),
         }
     }
 }
@@ -43,6 +48,7 @@ impl Procedure for Work {
         match self {
             Self::Alone(session) => session.apply(event),
             Self::Crew(crew) => crew.apply(event),
+            Self::Loop(work) => work.apply(event),
         }
     }
 
@@ -50,6 +56,7 @@ impl Procedure for Work {
         match self {
             Self::Alone(session) => session.next(facts),
             Self::Crew(crew) => crew.next(facts),
+            Self::Loop(work) => work.next(facts),
         }
     }
 }

@@ -22,7 +22,7 @@ pub const READ_BYTES_MAX: u64 = 64 << 10;
 const WRITTEN_BYTES_MAX: usize = 1 << 20;
 
 /// The folder that all of it lies in.
-const FOLDER: &str = ".adjutant";
+pub const FOLDER: &str = ".adjutant";
 /// The folder in it for what was taken away.
 const TAKEN: &str = "logs";
 /// The most numbers that are tried for a name that is not taken yet.
@@ -38,6 +38,16 @@ pub struct StateFile {
     pub path: String,
     /// The change.
     pub change: StateFileChange,
+}
+
+/// Files and folders below `.adjutant/` that a loop, or the person who has a hand on it, puts there.
+const OF_LOOPS: [&str; 7] = ["PAUSE", "STOP", "MESSAGE", "state", "handoffs", "signals", "logs"];
+
+/// Returns true if `path`, relative to a workdir, is the folder of these files or one of them: no change of a run's.
+#[must_use]
+pub fn is_own(path: &str) -> bool {
+    let mut names = path.trim_end_matches('/').split('/');
+    names.next() == Some(FOLDER) && names.next().is_none_or(|name| OF_LOOPS.contains(&name))
 }
 
 /// A change to a file below `.adjutant/`.

@@ -28,6 +28,8 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, readli
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::state_files;
+
 /// The folder of the home in which each run with a scope has a file.
 pub const KEPT_IN: &str = "trees";
 /// The most entries of a tree that is looked at. About the size of a large monorepo; more would hold up each step.
@@ -162,7 +164,8 @@ impl Tree {
             (None, Some(_)) if *path == ITSELF => false,
             (Some(_), None) | (None, Some(_)) => true,
         };
-        let paths: BTreeSet<&String> = self.0.keys().chain(now.0.keys()).filter(differs).collect();
+        let differing = self.0.keys().chain(now.0.keys()).filter(differs);
+        let paths: BTreeSet<&String> = differing.filter(|path| !state_files::is_own(path)).collect();
         Ok(paths.into_iter().cloned().collect())
     }
 

@@ -24,7 +24,7 @@ pub use journal::{AppendError, Durability, Holder, Journal};
 pub use memory::{Memory, NotWritten, Written};
 pub use operator::{Answered, Clock, Heard, Operator, Progress};
 pub use tokio_util::sync::CancellationToken;
-pub use tools::{Prepared, RescueName, Rescued, Settled, Tools};
+pub use tools::{Prepared, RescueName, Rescued, Settled, Tools, TreeAsk, TreeSight};
 pub use workspaces::{NoOtherWorkspaces, Workspaces};
 
 /// A future that a port returns: boxed, so that ports can be trait objects.

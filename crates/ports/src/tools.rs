@@ -1,9 +1,11 @@
 //! The tools port: a call goes in, its result comes out.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::words::Look;
+use adjutant_core::words::deed::StateFile;
 use adjutant_core::words::tool::{FileChange, FileSeen, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
 
 use crate::{CancellationToken, Pending};
@@ -72,6 +74,23 @@ pub trait Tools: Send + Sync {
         Box::pin(std::future::ready(Err("these tools have no working tree".to_owned())))
     }
 
+    /// Identifies the content of the workdir, for the run of the ask, and keeps it if that is asked for.
+    fn identify<'a>(&'a self, ask: TreeAsk<'a>) -> Pending<'a, TreeSight> {
+        let _ = ask;
+        let error = Some("these tools have no working tree".to_owned());
+        Box::pin(std::future::ready(TreeSight { error, ..TreeSight::default() }))
+    }
+
+    /// Writes files in the folder `.adjutant` of the workdir, each as a whole.
+    ///
+    /// # Errors
+    ///
+    /// The reason why it could not be done, as half a sentence.
+    fn write_state<'a>(&'a self, files: &'a [StateFile]) -> Pending<'a, Result<(), String>> {
+        let _ = files;
+        Box::pin(std::future::ready(Err("these tools have no working tree".to_owned())))
+    }
+
     /// Keeps how the workdir is, since the run `run` stands still from now on. What can't be kept is not compared.
     fn stand_still<'a>(&'a self, run: &'a str) -> Pending<'a, ()> {
         let _ = run;
@@ -93,6 +112,40 @@ pub trait Tools: Send + Sync {
 
     /// Looks at the files of an interrupted call and says whether its changes were made.
     fn settle<'a>(&'a self, changes: &'a [FileChange]) -> Pending<'a, Settled>;
+}
+
+/// A request to identify the content of a workdir.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeAsk<'a> {
+    /// The run.
+    pub run: &'a str,
+    /// Name under which the content is kept; `None` if it is only identified.
+    pub keep: Option<&'a str>,
+    /// Files of which those that aren't there are told.
+    pub files: &'a [String],
+    /// Patterns of files that are told one by one; empty for those that are tests by their name.
+    pub tests: &'a [String],
+}
+
+/// The content of a workdir at a moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TreeSight {
+    /// Identity of everything that is or could be committed.
+    pub tree: Option<String>,
+    /// The commit that is checked out.
+    pub head: Option<String>,
+    /// The ref under which the content is kept.
+    pub kept: Option<String>,
+    /// Paths that differ from what was kept before.
+    pub changed: Vec<String>,
+    /// Number of such paths that are not listed.
+    pub more: u64,
+    /// Files that aren't there.
+    pub absent: Vec<String>,
+    /// The tests, by path, each with a hash of its content.
+    pub tests: BTreeMap<String, String>,
+    /// Reason why something of this can't be told.
+    pub error: Option<String>,
 }
 
 /// Facts about a call before it begins.

@@ -10,6 +10,7 @@ use adjutant_core::gate::{Grant, HookAnswer, HookCall};
 use adjutant_core::session::sentences;
 use adjutant_core::session::transcript::MASKED_ARGUMENTS;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, GateEvent, TurnEvent};
+use adjutant_core::words::deed::Deed;
 use adjutant_core::words::provider_data::ProviderData;
 use adjutant_core::words::tool::{FileChange, ToolCall, ToolOutput};
 use adjutant_core::words::{CancelledBy, InterruptedEffect, Key, Look, Question, Slot};
@@ -19,6 +20,7 @@ use adjutant_ports::{
 };
 use tokio::time::Instant;
 
+use crate::deeds::DeedDone;
 use crate::in_flight::Flown;
 use crate::masking::Masks;
 use crate::rescue;
@@ -69,6 +71,7 @@ pub(crate) enum Landed {
     },
     /// A grant was kept for later runs, or the reason why it could not be.
     Kept(Result<(), String>),
+    Deed(DeedDone),
     Answer(Answered),
     /// There is nobody to ask.
     Nobody,
@@ -234,6 +237,17 @@ pub(crate) async fn look(key: Key, run: String, look: Look, custody: Arc<Custody
 /// Keeps a grant for later runs. It is done at once, and waited for whatever is cancelled.
 pub(crate) async fn keep(key: Key, grant: Arc<Grant>, grants: Arc<dyn GrantStore>) -> Landing {
     Landing { key, landed: Landed::Kept(grants.keep(&grant)) }
+}
+
+/// Does something that is no tool call.
+pub(crate) async fn deed(
+    key: Key,
+    (run, deed): (String, Arc<Deed>),
+    tools: Arc<dyn Tools>,
+    masks: Arc<Masks>,
+    cancel: CancellationToken,
+) -> Landing {
+    Landing { key, landed: Landed::Deed(DeedDone::of(&run, &deed, &*tools, &masks, cancel).await) }
 }
 
 /// Puts a question to the operator.

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use adjutant_core::words::deed::DeedKind;
 use adjutant_core::words::{Key, Look};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -30,6 +31,8 @@ pub(crate) enum Flown {
     Look(Look),
     /// Keeping a grant for later runs.
     Keep,
+    /// An effect that is no tool call.
+    Deed(DeedKind),
     /// A question to the operator.
     Question,
     /// Looking at a call and keeping what it may destroy, before it begins.

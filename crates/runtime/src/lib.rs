@@ -11,6 +11,7 @@
 mod agent_past;
 pub mod assembly;
 mod correspondence;
+mod deeds;
 mod driver;
 mod effects;
 mod flight;

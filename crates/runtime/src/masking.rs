@@ -1,7 +1,7 @@
 //! Secrets are masked before anything that left a tool or an agent is recorded, sent on or shown.
 
 use adjutant_core::gate::secrets::{self, Masker, SecretSet};
-use adjutant_core::trace::{Body, Entry, RunEvent, RunOptions, WorkOptions};
+use adjutant_core::trace::{AgentOptions, Body, Entry, RunEvent, RunOptions, WorkOptions};
 use adjutant_core::words::tool::{OfferedTools, ResolvedPath, ToolCall, ToolOutput};
 use serde_json::Value;
 
@@ -79,11 +79,12 @@ impl Masks {
 
     fn mask_options(&self, options: &mut RunOptions) {
         let RunOptions { agent, fallback, work, hooks: _, programs: _, .. } = options;
-        let (custom_roles, role_agents) = match work {
-            WorkOptions::Session { defined } => (defined, None),
-            WorkOptions::Crew(crew) => (&mut crew.custom_roles, Some(crew.role_agents.values_mut())),
+        let (custom_roles, others): (_, Vec<&mut AgentOptions>) = match work {
+            WorkOptions::Session { defined } => (defined, Vec::new()),
+            WorkOptions::Crew(crew) => (&mut crew.custom_roles, crew.role_agents.values_mut().collect()),
+            WorkOptions::Loop { options, defined } => (defined, options.voters.iter_mut().collect()),
         };
-        for agent in std::iter::once(agent).chain(fallback).chain(role_agents.into_iter().flatten()) {
+        for agent in std::iter::once(agent).chain(fallback).chain(others) {
             agent.base_url = agent.base_url.as_deref().map(|url| self.mask(url));
         }
         let Ok(value) = serde_json::to_value(&*custom_roles) else { return };

@@ -14,7 +14,8 @@ use adjutant_core::gate::{Places, Untrusted};
 use adjutant_core::procedure::run::Run;
 use adjutant_core::session::{AgentLimits, LearnedLimits, OUTPUT_TOKENS_MAX, Session, Setup, Task, standing_orders};
 use adjutant_core::session::{PATIENCE_ALONE_MS, PATIENCE_ATTENDED_MS};
-use adjutant_core::trace::{AgentOptions, CrewOptions, RunOptions, WorkOptions};
+use adjutant_core::supervise::{GoalLoop, LoopSetup};
+use adjutant_core::trace::{AgentOptions, CrewOptions, LoopOptions, RunOptions, WorkOptions};
 use adjutant_core::words::role::RoleName;
 use adjutant_core::words::tool::ToolSpecs;
 use adjutant_core::words::{Budget, Part};
@@ -52,6 +53,7 @@ pub fn session_setup(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> S
         hooks: options.hooks.clone(),
         role: None,
         checks: None,
+        end_checks: Checks::new(brief.checks.clone()),
         task: Task::Brief,
         only_reads: false,
         tools,
@@ -82,6 +84,7 @@ pub fn offered_tools(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> V
     let offered: BTreeSet<String> = match &options.work {
         WorkOptions::Session { .. } => tools.iter().map(|tool| tool.name.clone()).collect(),
         WorkOptions::Crew(crew) => crew_setup(brief, options, crew, tools).offered(),
+        WorkOptions::Loop { .. } => tools.iter().map(|tool| tool.name.clone()).collect(),
     };
     offered.into_iter().collect()
 }
@@ -128,6 +131,20 @@ pub fn crew_setup(brief: &Brief, options: &RunOptions, crew: &CrewOptions, tools
     }
 }
 
+/// Returns the setup of the loop that works on `brief`.
+#[must_use]
+pub fn loop_setup(brief: &Brief, options: &RunOptions, looped: &LoopOptions, tools: ToolSpecs) -> LoopSetup {
+    let first_voter = 1 + options.fallback.len();
+    LoopSetup {
+        base: session_setup(brief, options, tools),
+        options: looped.clone(),
+        checks: Checks::new(brief.checks.clone()),
+        expected_files: brief.expected_files.clone(),
+        protected_tests: brief.protected_tests.clone(),
+        voters: (0..).zip(&options.agents()).skip(first_voter).map(limits).collect(),
+    }
+}
+
 /// The work of a run, as its options say what it is.
 #[must_use]
 pub fn work(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Run<Work> {
@@ -142,6 +159,11 @@ pub fn work(brief: &Brief, options: &RunOptions, tools: ToolSpecs) -> Run<Work> 
             let part = root.child("crew");
             let crew = Crew::new(Arc::new(crew_setup(brief, options, crew, tools)), part.clone());
             Run::new(Work::Crew(Box::new(crew)), part)
+        }
+        WorkOptions::Loop { options: looped, .. } => {
+            let part = root.child("loop");
+            let work = GoalLoop::new(Arc::new(loop_setup(brief, options, looped, tools)), part.clone());
+            Run::new(Work::Loop(Box::new(work)), part)
         }
     }
 }

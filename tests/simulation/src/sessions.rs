@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use adjutant_core::detect::Sensitivities;
+use adjutant_core::gate::checks::Checks;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{Places, Scope, Untrusted};
 use adjutant_core::procedure::run::Run;
@@ -67,6 +68,7 @@ pub fn setup() -> Setup {
         hooks: Vec::new(),
         role: None,
         checks: None,
+        end_checks: Checks::default(),
         task: Task::Brief,
         only_reads: false,
         tools: tools(),

@@ -5,6 +5,7 @@ pub mod validate;
 pub mod roles;
 pub mod say;
 pub mod run;
+pub mod loops;
 pub mod resume;
 pub mod inbox;
 pub mod work;

@@ -60,5 +60,5 @@ pub fn run(args: &PlanArgs, place: &Place) -> anyhow::Result<Ending> {
         recording: None,
         json: args.json,
     };
-    order.carry_out(place)
+    Ok(order.carry_out(place)?.ending)
 }

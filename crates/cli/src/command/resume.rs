@@ -26,7 +26,9 @@ use crate::console::Console;
 use crate::exit::Ending;
 use crate::failure::Failure;
 use crate::folder::{self, FolderArgs, FolderPrompt};
+use crate::loop_hand::{self, HandFiles};
 use crate::notices;
+use crate::order::Began;
 use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place, remark};
@@ -37,7 +39,7 @@ use crate::sitting::{self, SittingPlace};
 /// Folds the run's journal and goes on from there with the options it was started with. A call that was
 /// interrupted is repeated only if it merely reads or its files show that it did not happen; otherwise
 /// the agent is told that its effect is unknown. Questions that are open are asked again.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Examples:\n  \
                   adjutant resume RUN\n  \
                   adjutant resume RUN --context \"the port is 8080\"\n  \
@@ -82,13 +84,30 @@ pub struct ResumeArgs {
     answers: Option<PathBuf>,
     #[command(flatten)]
     folder: FolderArgs,
+    /// End with exit code 4 where a loop would wait for you, instead of waiting
+    #[arg(long)]
+    no_wait: bool,
     /// Print every event as a line of JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Resumes a run.
+/// Resumes a run, and stays with a loop that stands still.
 pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
+    let began = sit(args, place)?;
+    if args.no_wait {
+        return Ok(began.ending);
+    }
+    loop_hand::stay(began, &place.home()?, |run_id| go_on(run_id, args.json, place))
+}
+
+/// Goes on with a run as it is.
+pub(super) fn go_on(run_id: &RunId, json: bool, place: &Place) -> anyhow::Result<Began> {
+    let args = ResumeArgs { run: run_id.to_string(), json, ..ResumeArgs::default() };
+    sit(&args, place)
+}
+
+fn sit(args: &ResumeArgs, place: &Place) -> anyhow::Result<Began> {
     let home = place.home()?;
     let run_id = named(&home, &args.run)?;
     let answers = args.answers.as_deref().map(Answers::read).transpose()?;
@@ -113,10 +132,12 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     let mut sitting = match taken_over {
         TakenOver::Over(outcome) => {
             Renderer::on_stdout(args.json).note(&sitting::over_already(&run_id, outcome));
-            return Ok(sitting::outcome_ending(outcome));
+            return Ok(Began::not(sitting::outcome_ending(outcome)));
         }
         TakenOver::GoesOn(sitting) => *sitting,
     };
+    let workdir = PathBuf::from(&sitting.options().workdir);
+    let hand = HandFiles::of_loop(&home, &run_id, sitting.options());
     let ended = runtime.block_on(async {
         let screen = Screen::new(Renderer::on_stdout(args.json));
         screen.attend(&sitting);
@@ -136,7 +157,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
             console.show_question(&key, &question);
         }
         driver.recover().await?;
-        let ended = sitting::drive(&mut driver, &screen, &at).await?;
+        let ended = sitting::drive(&mut driver, &screen, &at, hand.as_ref()).await?;
         console.say_unused().await;
         driver.leave();
         anyhow::Ok(ended)
@@ -146,7 +167,7 @@ pub fn run(args: &ResumeArgs, place: &Place) -> anyhow::Result<Ending> {
     if matches!(ended, Ended::Waiting(_)) {
         notices::parked(&home)?;
     }
-    Ok(sitting::ending(&ended))
+    Ok(Began { ending: sitting::ending(&ended), ended, run: hand.map(|_| (run_id, workdir)) })
 }
 
 impl ResumeArgs {

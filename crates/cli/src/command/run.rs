@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use adjutant_core::words::effort::Effort;
 use adjutant_core::words::role::{BadRoleName, RoleName};
 use adjutant_core::words::{Mode, price};
-use adjutant_runtime::assembly::{self, Overrides, RunExtent};
+use adjutant_runtime::assembly::{self, LoopOverrides, Overrides, RunExtent};
 use clap_complete::ArgValueCandidates;
 
 use crate::candidates;
@@ -136,39 +136,57 @@ pub(super) fn parse_dollars(text: &str) -> Result<u64, String> {
 
 /// Runs a brief.
 pub fn run(args: &RunArgs, place: &Place) -> anyhow::Result<Ending> {
-    let overrides = Overrides {
-        mode: args.mode,
-        workdir: args.workdir.clone(),
-        no_shell: args.no_shell,
-        max_steps: args.max_steps,
-        adapter: args.adapter.clone(),
-        model: args.model.clone(),
-        script: args.script.clone(),
-        base_url: args.base_url.clone(),
-        fallback: args.fallback.clone(),
-        max_tokens: args.max_tokens,
-        max_minutes: args.max_minutes,
-        max_nano_dollars: args.max_dollars,
-        max_turns: args.max_turns,
-        roles: args.roles.clone(),
-        single: args.single,
-        role_adapters: args.role_adapter.clone(),
-        blind_critic: args.blind_critic,
-        patience_minutes: args.patience,
-        effort: args.effort,
-        thinking_tokens: args.thinking_tokens,
-        answer_within: args.answer_within,
-    };
-    let order = Order {
-        brief: &args.brief,
-        overrides,
-        extent: RunExtent::Whole,
-        is_ephemeral: args.ephemeral,
-        may_be_second: args.ephemeral || args.new,
-        folder: Some(WorkFolder { args: &args.folder, is_copied: args.copy }),
-        answers: args.answers.as_deref(),
-        recording: args.record.as_deref(),
-        json: args.json,
-    };
-    order.carry_out(place)
+    Ok(args.order(None).carry_out(place)?.ending)
+}
+
+impl RunArgs {
+    /// True if roles are named.
+    pub(super) fn has_roles(&self) -> bool {
+        self.roles.is_some() || !self.role_adapter.is_empty() || self.blind_critic
+    }
+
+    /// True to print events as JSON.
+    pub(super) const fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// The run as it is ordered; a loop with `looped`.
+    pub(super) fn order(&self, looped: Option<LoopOverrides>) -> Order<'_> {
+        let args = self;
+        let overrides = Overrides {
+            mode: args.mode,
+            workdir: args.workdir.clone(),
+            no_shell: args.no_shell,
+            max_steps: args.max_steps,
+            adapter: args.adapter.clone(),
+            model: args.model.clone(),
+            script: args.script.clone(),
+            base_url: args.base_url.clone(),
+            fallback: args.fallback.clone(),
+            max_tokens: args.max_tokens,
+            max_minutes: args.max_minutes,
+            max_nano_dollars: args.max_dollars,
+            max_turns: args.max_turns,
+            roles: args.roles.clone(),
+            single: args.single,
+            role_adapters: args.role_adapter.clone(),
+            blind_critic: args.blind_critic,
+            patience_minutes: args.patience,
+            effort: args.effort,
+            thinking_tokens: args.thinking_tokens,
+            answer_within: args.answer_within,
+            looped,
+        };
+        Order {
+            brief: &args.brief,
+            overrides,
+            extent: RunExtent::Whole,
+            is_ephemeral: args.ephemeral,
+            may_be_second: args.ephemeral || args.new,
+            folder: Some(WorkFolder { args: &args.folder, is_copied: args.copy }),
+            answers: args.answers.as_deref(),
+            recording: args.record.as_deref(),
+            json: args.json,
+        }
+    }
 }

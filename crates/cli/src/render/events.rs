@@ -14,7 +14,7 @@ use adjutant_core::trace::{
 use adjutant_core::words::text::{count_of, short_name};
 use adjutant_core::words::visible::visible_line;
 use adjutant_core::words::{
-    Applied, GateAnswer, Key, LimitMetric, MessageKind, Part, PhaseName, Rejection, Stop, What,
+    Applied, GateAnswer, Key, LimitMetric, MessageKind, Part, PartSegment, PhaseName, Rejection, Stop, What,
 };
 use adjutant_host::sandbox::Wall;
 use serde::Serialize;
@@ -230,6 +230,10 @@ impl Renderer {
             Body::Part(PartEvent::PartStart { .. }) => {
                 if let Some(role) = event.part.role() {
                     self.line(TextTone::Heading, &format!("\n== {role} ({}) ==", visible_line(event.part.as_str())));
+                } else if let Some(PartSegment::Numbered { kind: kind @ ("iteration" | "voter"), number }) =
+                    event.part.segments().last()
+                {
+                    self.line(TextTone::Heading, &format!("\n== {kind} {} ==", visible_line(number)));
                 }
             }
             Body::Handoff(HandoffEvent::HandoffRead { expected, handoff: None, faults, .. }) => {
@@ -245,6 +249,8 @@ impl Renderer {
                 let reason = reason.as_deref().map(|reason| format!(": {}", visible_line(reason))).unwrap_or_default();
                 self.line(TextTone::Dim, &format!("  crew: {}{subtask}{reason}", word(state)));
             }
+            Body::Deed(deed) => self.deed(deed),
+            Body::Loop(decided) => self.of_loop(decided),
             Body::Part(PartEvent::DeadlinePassed { deadline }) => {
                 self.line(
                     TextTone::Warning,
@@ -304,6 +310,10 @@ impl Renderer {
             }
             Some("review") => {
                 self.line(TextTone::Good, &format!("  {}: {}", text(&handoff["verdict"]), text(&handoff["rationale"])));
+            }
+            Some("iteration") => {
+                let claim = if handoff["status"] == "complete" { " (says that the goal is reached)" } else { "" };
+                self.line(TextTone::Good, &format!("  handed off{claim}: {}", text(&handoff["summary"])));
             }
             Some("escalation") => self.line(TextTone::Warning, &format!("  ! escalates: {}", text(&handoff["reason"]))),
             _ => self.line(TextTone::Good, &format!("  done: {}", text(&handoff["output"]))),

@@ -17,6 +17,7 @@ mod events;
 mod folder_view;
 mod footer;
 mod labelled;
+mod looped;
 mod markdown;
 mod paging;
 mod prose;
@@ -116,7 +117,8 @@ const fn is_about_reply(kind: QuestionKind) -> bool {
         | QuestionKind::Failure
         | QuestionKind::Permission
         | QuestionKind::Escalation
-        | QuestionKind::Disagreement => false,
+        | QuestionKind::Disagreement
+        | QuestionKind::Stuck => false,
     }
 }
 

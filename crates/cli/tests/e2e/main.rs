@@ -36,6 +36,7 @@ mod limits;
 mod list;
 mod link_attacks;
 mod loopback;
+mod looped;
 mod memory;
 mod models;
 mod newcomer;

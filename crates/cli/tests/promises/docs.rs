@@ -127,7 +127,11 @@ fn flags(help: &str) -> BTreeSet<&str> {
 fn subcommands(help: &str) -> Vec<&str> {
     // Those of the program stand in groups, the first of which is this.
     let is_head = |line: &&str| *line == "Commands:" || *line == "Begin:";
-    let listed = help.lines().skip_while(|line| !is_head(line)).skip(1).take_while(|line| *line != "Options:");
+    let listed = help
+        .lines()
+        .skip_while(|line| !is_head(line))
+        .skip(1)
+        .take_while(|line| !matches!(*line, "Options:" | "Arguments:"));
     // What is indented further goes on with the line before.
     let named = listed.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
     named.filter_map(|rest| rest.split_whitespace().next()).filter(|name| *name != "help").collect()
@@ -254,6 +258,7 @@ fn the_pages_name_what_the_program_knows() {
     has_rows("docs/sandbox.md", config::SANDBOX_KEYS.iter().map(|key| format!("sandbox.{key}")));
     has_rows("docs/inbox.md", config::NOTIFY_KEYS.iter().map(|key| format!("notify.{key}")));
     has_rows("docs/crew.md", config::ROLE_KEYS);
+    has_rows("docs/loop.md", config::LOOP_KEYS);
     has_rows("docs/sandbox.md", Layer::ALL.map(Layer::as_str));
     has_rows("docs/sandbox.md", Wall::ALL.map(Wall::as_str));
     has_rows("docs/briefs.md", strings("crates/core/src/brief/fields.rs", "const FIELDS: "));
@@ -327,7 +332,7 @@ fn the_table_of_options_names_what_is_there() {
     }
     let known: Vec<&str> = RUN_OPTIONS.iter().filter_map(|row| row.key).collect();
     // Tables of their own: what they set has rows of `doctor`, and is no option of a run.
-    let of_tables = ["adapters", "sandbox", "roles", "notify"];
+    let of_tables = ["adapters", "sandbox", "roles", "notify", "loop"];
     for key in config::KEYS.iter().filter(|key| !of_tables.contains(key)) {
         assert!(known.contains(key), "the key `{key}` of a configuration has no row in the table of options");
     }

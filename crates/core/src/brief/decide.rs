@@ -148,7 +148,13 @@ fn front_matter(front: &FrontMatter) -> Value {
     let budgets = front.budgets.map(|budgets| {
         budgets.given().map(|(field, value)| (field.to_owned(), json!(value))).collect::<Map<String, Value>>()
     });
-    put(&mut object, "checks", (!front.checks.is_empty()).then(|| front.checks.clone()));
+    for (name, texts) in [
+        ("checks", &front.checks),
+        ("expected_files", &front.expected_files),
+        ("protected_tests", &front.protected_tests),
+    ] {
+        put(&mut object, name, (!texts.is_empty()).then(|| texts.clone()));
+    }
     put(&mut object, "budgets", budgets.filter(|budgets| !budgets.is_empty()));
     Value::Object(object)
 }

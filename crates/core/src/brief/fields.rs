@@ -72,8 +72,12 @@ pub struct FrontMatter {
     pub budgets: Option<Budgets>,
     /// The budgets of each role, within the run's. Ours.
     pub role_budgets: IndexMap<String, Budgets>,
-    /// The command lines that judges may run. Ours.
+    /// The command lines by which the work is checked. Ours.
     pub checks: Vec<String>,
+    /// The files that must be there at the end. Ours.
+    pub expected_files: Vec<String>,
+    /// Patterns of the tests that must stay as they are. Ours.
+    pub protected_tests: Vec<String>,
     /// The part of the authorized categories that each role is granted. Ours.
     pub role_grants: IndexMap<String, Vec<String>>,
     /// The thinking effort of each role that differs from the others. Ours.
@@ -81,11 +85,11 @@ pub struct FrontMatter {
 }
 
 /// The fields that mean something, in the order in which the help lists them.
-pub(super) const FIELDS: [&str; 28] = [
+pub(super) const FIELDS: [&str; 30] = [
     "project", "brief_id", "deadline", "scope", "scope_locked", "mode", "authorized_costs", "workdir", "adapter",
     "model", "fallback", "script", "max_steps", "patience", "effort", "thinking_tokens", "detectors", "mcp_servers",
     "inherit_memory", "learned_profile", "cli", "roles", "role_adapters", "budgets", "role_budgets", "role_grants",
-    "role_effort", "checks",
+    "role_effort", "checks", "expected_files", "protected_tests",
 ];
 
 impl FrontMatter {
@@ -121,6 +125,8 @@ impl FrontMatter {
             budgets: budgets(map, problems),
             role_budgets: role_budgets(map, problems),
             checks: texts(map, "checks", problems).into_iter().map(|(line, _)| line).collect(),
+            expected_files: texts(map, "expected_files", problems).into_iter().map(|(path, _)| path).collect(),
+            protected_tests: texts(map, "protected_tests", problems).into_iter().map(|(pattern, _)| pattern).collect(),
             role_grants: role_fields::role_grants(map, problems),
             role_effort: role_effort(map, problems),
         }

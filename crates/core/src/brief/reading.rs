@@ -79,6 +79,10 @@ pub struct Brief {
     pub role_effort: IndexMap<RoleName, Effort>,
     /// The command lines by which the work is checked: judges of a crew may run them, and no other.
     pub checks: Vec<String>,
+    /// Files that must be there before the work counts as done.
+    pub expected_files: Vec<String>,
+    /// Patterns of the tests that must stay as they are; without any, tests may change, and none may go.
+    pub protected_tests: Vec<String>,
     /// The sections.
     pub sections: Sections,
 }
@@ -227,6 +231,8 @@ impl Brief {
             role_grants: role_grants.collect::<Option<_>>()?,
             role_effort: role_effort.collect::<Option<_>>()?,
             checks: front.checks.clone(),
+            expected_files: front.expected_files.clone(),
+            protected_tests: front.protected_tests.clone(),
             sections: sections.clone(),
         })
     }

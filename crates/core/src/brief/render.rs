@@ -54,6 +54,12 @@ impl Brief {
             let checks: Vec<String> = self.checks.iter().map(|check| format!("`{check}`")).collect();
             line("checks", &checks.join(", "));
         }
+        if !self.expected_files.is_empty() {
+            line("expected_files", &self.expected_files.join(", "));
+        }
+        if !self.protected_tests.is_empty() {
+            line("protected_tests", &self.protected_tests.join(", "));
+        }
         for (heading, section) in self.shown_sections() {
             let section = trim(section);
             if !section.is_empty() {

@@ -89,8 +89,10 @@ mode: gated
 #   reviewer:
 #     max_turns: 20
 
-# Commands that judges may run, letter for letter, and no others; with shell_exec authorized they need no question:
-# as in checks: ["cargo test"]
+# Commands by which the work is checked: a loop runs them, and judges may, letter for letter and no others; with
+# shell_exec authorized judges need no question: as in checks: ["cargo test"]
+# Files that must be there before the goal of a loop counts as reached: as in expected_files: ["CHANGES.md"]
+# Tests that must stay as they are, else a loop refuses completion: as in protected_tests: ["tests/**"]
 # What single roles of a crew hold of what is authorized, where that is not all of it.
 # role_grants:
 #   executor: []

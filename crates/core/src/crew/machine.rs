@@ -11,11 +11,12 @@ use super::setup::CrewSetup;
 use super::state::{CrewProgress, SessionOutcome, SubTaskState};
 use super::states::step;
 use crate::handoff::{Handoff, ReviewVerdict};
-use crate::procedure::{Command, Next, Procedure, Want};
+use crate::procedure::{CheckingNext, Command, Next, Procedure, Want};
 use crate::run::RunFacts;
 use crate::session::amendment::amend_authorized;
 use crate::session::{HasSessions, Session};
 use crate::trace::{Body, CrewEvent, Entry, Event, PartEvent};
+use crate::words::deed::Deed;
 use crate::words::{Category, Choice, CrewState, Key, Mode, Outcome, Part, PartKind, Question, QuestionKind, Signal};
 
 /// Several agents by role on one brief.
@@ -182,6 +183,31 @@ impl Crew {
         self.signal(Signal::ReviewDisagreement, None)
     }
 
+    /// Returns the next thing for the brief's checks before the work counts as done; `None` once all of them pass.
+    fn check_work(&self, run: &RunFacts) -> Option<Next> {
+        if !run.checks_work() || self.setup.base.shell_disabled {
+            return None;
+        }
+        let failed = match self.state.checking.next(self.setup.checks.lines()) {
+            CheckingNext::Passed => return None,
+            CheckingNext::Run(slot, command) => {
+                let key = Key { part: self.part.clone(), slot };
+                return Some(Next::Want(vec![Want { key, command: Command::Do(Arc::new(Deed::Check { command })) }]));
+            }
+            CheckingNext::Failed(failed) => failed,
+        };
+        Some(match self.state.asking.answer(QuestionKind::Escalation) {
+            None => self.ask(questions::checks_failed(&failed)),
+            Some((Choice::Accept, _)) => self.end(Outcome::Completed),
+            Some((Choice::Retry, text)) => {
+                let said = text.map(|text| format!("{text}\n\n")).unwrap_or_default();
+                let why = format!("{said}The brief's checks fail after all sub-tasks:\n{}", failed.join("\n"));
+                self.go(CrewState::Plan, Signal::Again, Some(why))
+            }
+            Some(_) => self.end(Outcome::Stopped),
+        })
+    }
+
     /// Asks a person, and goes on as they say.
     fn held_up(&self) -> Next {
         let is_split = self.state.last == Some(Signal::ReviewDisagreement);
@@ -247,7 +273,7 @@ impl Procedure for Crew {
             CrewState::ReviewStep => self.judged(facts),
             CrewState::Retry => self.signal(Signal::Again, None),
             CrewState::Block | CrewState::Escalate => self.held_up(),
-            CrewState::Complete => self.end(Outcome::Completed),
+            CrewState::Complete => self.check_work(facts).unwrap_or_else(|| self.end(Outcome::Completed)),
         }
     }
 }

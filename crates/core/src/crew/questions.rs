@@ -91,6 +91,24 @@ pub(super) fn escalation(subtask: Option<&SubTaskState>, reason: Option<&str>) -
     }
 }
 
+/// Asks about work that passed its judges and fails the brief's checks.
+pub(super) fn checks_failed(failed: &[String]) -> Question {
+    let failed: String = failed.iter().map(|check| format!("\n- {}", excerpt(check))).collect();
+    let text = format!("Every sub-task passed, and checks of the brief fail:{failed}");
+    Question {
+        kind: QuestionKind::Escalation,
+        text: visible_text(&text).into_owned(),
+        options: vec![
+            Offer::new(Choice::Accept, "pass", "the run is completed as it is, by your word"),
+            Offer::new(Choice::Retry, "retry", "the planner plans again; `retry: ...` or anything else is told to it"),
+            Offer::new(Choice::Decline, "stop", "the run is stopped"),
+        ],
+        default: Choice::Decline,
+        deadline_ms: None,
+        acts: 0,
+    }
+}
+
 /// Returns the judges that disagree, as the subject of a sentence.
 fn disagreeing(judged: &[(Member, SessionOutcome)]) -> String {
     let names: Vec<&str> = judged.iter().map(|(judge, _)| judge.name.as_str()).collect();

@@ -8,7 +8,7 @@ use super::states::{MoveFacts, SubTaskStatus};
 use crate::gate::checks::Checks;
 use crate::gate::custom_role::Member;
 use crate::handoff::{Handoff, ReviewVerdict, SubTask, WorkPlan};
-use crate::procedure::{Asking, Children, Gone};
+use crate::procedure::{Asking, Checking, Children, Gone};
 use crate::session::{Session, Task};
 use crate::trace::{Body, CrewEvent, Entry, Event, PartEvent};
 use crate::words::role::Role;
@@ -41,6 +41,8 @@ pub(super) struct CrewProgress {
     /// Member whose sessions they are; `None` for phase 0 of the run.
     pub(super) at_work: Option<Member>,
     pub(super) asking: Asking,
+    /// The brief's checks, which run once all sub-tasks have passed.
+    pub(super) checking: Checking,
 }
 
 impl Default for CrewProgress {
@@ -62,6 +64,7 @@ impl Default for CrewProgress {
             begun: BTreeSet::new(),
             at_work: None,
             asking: Asking::default(),
+            checking: Checking::default(),
         }
     }
 }
@@ -159,6 +162,7 @@ impl CrewProgress {
 
     /// Takes note of an event of the crew itself: its decisions and the answers to it.
     fn own(&mut self, body: &Body) {
+        self.checking.apply(body);
         match body {
             Body::Ask(asked) => {
                 self.asking.apply(asked);
@@ -170,6 +174,7 @@ impl CrewProgress {
             }
             Body::Crew(CrewEvent::CoordinatorState { state, signal, reason, .. }) => {
                 self.moved(*state, *signal, reason.as_deref());
+                self.checking.forget();
                 // What was asked was asked where the crew stood.
                 self.asking.forget();
             }
@@ -255,6 +260,7 @@ impl CrewProgress {
             (None, Outcome::Completed) => SessionOutcome::Enough,
             (_, Outcome::Declined) => SessionOutcome::Declined,
             (_, Outcome::Stopped) => SessionOutcome::Failed("it was stopped".to_owned()),
+            (_, Outcome::Stalled) => SessionOutcome::Failed("it got nowhere".to_owned()),
             (_, Outcome::Superseded) => SessionOutcome::Failed("it was not needed any more".to_owned()),
             (_, Outcome::Failed) => SessionOutcome::Failed(session.failure()),
         };

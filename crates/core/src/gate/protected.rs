@@ -29,6 +29,10 @@ enum ProtectedExtent {
     Tree,
 }
 
+/// The folder of the workdir in which a run says how it stands, and what it is called.
+const STATE_FOLDER: &str = ".adjutant";
+const STATE: &str = "Adjutant's folder in the workdir";
+
 /// Folders of the system that are protected as a whole.
 const SYSTEM_WHOLE: [&str; 24] = [
     "/home", "/Users", "/opt", "/srv", "/var", "/var/lib", "/var/log", "/usr", "/usr/local", "/usr/share", "/tmp",
@@ -84,6 +88,7 @@ pub fn protected(effect: &Effect, places: &Places) -> Option<Protected> {
     let mut roots: Vec<(Vec<&str>, &'static str, ProtectedExtent)> = vec![
         (workdir.clone(), "the workdir itself", ProtectedExtent::Whole),
         ([workdir.as_slice(), &[".git"]].concat(), "git's own folder", ProtectedExtent::Tree),
+        ([workdir.as_slice(), &[STATE_FOLDER]].concat(), STATE, ProtectedExtent::Tree),
     ];
     if !home.is_empty() {
         roots.push((home.clone(), "the home folder", ProtectedExtent::Whole));
@@ -112,7 +117,13 @@ pub fn protected(effect: &Effect, places: &Places) -> Option<Protected> {
 
     // The place that is named speaks before one that merely lies below.
     let hit = roots.into_iter().rev().filter_map(|(root, what, extent)| {
-        let reach = aim.reaches(&root);
+        let reach = match aim.reaches(&root) {
+            // Like what git keeps, it is reached by name: `**/*.o` means the files of the work.
+            TargetPosition::Within if what == STATE && target.is_pattern && !aim.names_state() => {
+                TargetPosition::Misses
+            }
+            reach => reach,
+        };
         let is_hit = match reach {
             TargetPosition::Misses => false,
             TargetPosition::Above | TargetPosition::Whole => destroys || extent == ProtectedExtent::Tree,
@@ -162,6 +173,11 @@ impl Aim {
             is_git_name(segment)
                 || (self.is_pattern && segment.starts_with('.') && is_wild(segment) && matches(segment, ".git"))
         })
+    }
+
+    /// True if a segment is the folder of state, or a pattern of hidden names that could match it.
+    fn names_state(&self) -> bool {
+        self.segments.iter().any(|segment| segment.starts_with('.') && matches(segment, STATE_FOLDER))
     }
 
     fn lies_in(&self, folder: &[&str]) -> bool {

@@ -35,6 +35,8 @@ pub enum Handoff {
     Execution(Execution),
     /// A reviewer's or a critic's.
     Review(Review),
+    /// An iteration's of a loop.
+    Iteration(Iteration),
     /// Anybody's who can't do it.
     Escalation(Escalation),
 }
@@ -135,6 +137,32 @@ impl ReviewVerdict {
     }
 }
 
+/// What one iteration of a loop leaves for the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Iteration {
+    /// Whether the goal is reached.
+    pub status: IterationStatus,
+    /// What was done, and where things stand.
+    #[schemars(regex(pattern = r"\S"))]
+    pub summary: String,
+    /// What is left to do, the next thing first.
+    #[serde(default)]
+    pub next_steps: Vec<String>,
+    /// What nobody but a person can answer.
+    #[serde(default)]
+    pub open_questions: Vec<String>,
+}
+
+/// Whether the goal of a loop is reached, as an agent says. What is so is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationStatus {
+    /// There is more to do.
+    Continue,
+    /// Everything is done.
+    Complete,
+}
+
 /// Why a role can't do what it is for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = false))]
@@ -184,6 +212,7 @@ impl Handoff {
             Self::Plan(_) => "plan",
             Self::Execution(_) => "execution",
             Self::Review(_) => "review",
+            Self::Iteration(_) => "iteration",
             Self::Escalation(_) => "escalation",
         }
     }
@@ -279,7 +308,7 @@ fn of_block(block: &str) -> Result<Handoff, BadHandoff> {
         .map_err(|error| BadHandoff::Invalid(vec![Fault { path: None, what: error.to_string() }]))?;
     let faults = match &handoff {
         Handoff::Plan(plan) => plan.faults(),
-        Handoff::Execution(_) | Handoff::Review(_) | Handoff::Escalation(_) => Vec::new(),
+        Handoff::Execution(_) | Handoff::Review(_) | Handoff::Iteration(_) | Handoff::Escalation(_) => Vec::new(),
     };
     if faults.is_empty() { Ok(handoff) } else { Err(BadHandoff::Invalid(faults)) }
 }
@@ -293,7 +322,13 @@ pub fn schema(kind: HandoffKind) -> &'static Value {
 
 /// Kinds, each with its schema.
 static SCHEMAS: LazyLock<Vec<(&'static str, Value)>> = LazyLock::new(|| {
-    vec![of::<WorkPlan>("plan"), of::<Execution>("execution"), of::<Review>("review"), of::<Escalation>("escalation")]
+    vec![
+        of::<WorkPlan>("plan"),
+        of::<Execution>("execution"),
+        of::<Review>("review"),
+        of::<Iteration>("iteration"),
+        of::<Escalation>("escalation"),
+    ]
 });
 
 fn of<T: JsonSchema>(kind: &'static str) -> (&'static str, Value) {

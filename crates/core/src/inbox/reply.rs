@@ -81,7 +81,11 @@ const ASKED_BACK: &str = "A question is no answer, and was not sent. To have the
 /// Returns true if any words are told to the agent as an answer to a question of this kind.
 const fn tells_any_words(kind: QuestionKind) -> bool {
     match kind {
-        QuestionKind::Confirmation | QuestionKind::Step | QuestionKind::Blocker | QuestionKind::Scope => true,
+        QuestionKind::Confirmation
+        | QuestionKind::Step
+        | QuestionKind::Blocker
+        | QuestionKind::Scope
+        | QuestionKind::Stuck => true,
         QuestionKind::Destructive
         | QuestionKind::Permission
         | QuestionKind::Limit
@@ -134,6 +138,7 @@ pub fn taken_as(kind: QuestionKind, options: &[Offer], reply: &Reply) -> Option<
         ),
         (QuestionKind::Confirmation, Choice::Correct) => Some("taken as a correction, and told to the agent"),
         (QuestionKind::Step | QuestionKind::Scope, Choice::Say) => Some("taken as a message, and told to the agent"),
+        (QuestionKind::Stuck, Choice::Say) => Some("taken as a hint, and told to the next iteration"),
         (QuestionKind::Blocker, Choice::Context) => Some("told to the agent"),
         (QuestionKind::Destructive | QuestionKind::Permission, Choice::Deny) if reply.text.is_some() => {
             Some("taken as a no, and told to the agent")
@@ -194,6 +199,14 @@ pub fn read(kind: QuestionKind, typed: &str) -> Option<Reply> {
             "n" | "no" => Some(Reply::plain(Choice::Decline)),
             _ if is_in(ENDING) => Some(Reply::plain(Choice::Decline)),
             _ => Some(Reply::with(Choice::Retry, typed.strip_prefix("retry:").unwrap_or(typed).trim())),
+        },
+        QuestionKind::Stuck => match word.as_str() {
+            "" => None,
+            "done" => Some(Reply::plain(Choice::Done)),
+            "n" | "no" => Some(Reply::plain(Choice::Decline)),
+            _ if is_in(ENDING) => Some(Reply::plain(Choice::Decline)),
+            _ if is_in(CONTINUING) => Some(Reply::plain(Choice::Continue)),
+            _ => Some(Reply::with(Choice::Say, typed)),
         },
         QuestionKind::Permission => Some(permission(typed, &word)),
         QuestionKind::Failure => match word.as_str() {
@@ -300,6 +313,7 @@ pub fn is_word_for(kind: QuestionKind, typed: &str) -> bool {
         | QuestionKind::Failure
         | QuestionKind::Escalation
         | QuestionKind::Disagreement
+        | QuestionKind::Stuck
         | QuestionKind::Scope => true,
     }
 }
@@ -321,9 +335,10 @@ pub fn may_mean(kind: QuestionKind, choice: Choice, text: Option<&str>) -> bool 
         | (QuestionKind::Failure, Retry)
         | (QuestionKind::Scope, Accept | Deny)
         | (QuestionKind::Permission, AsAsked | Once | ForRun | Deny)
-        | (QuestionKind::Escalation | QuestionKind::Disagreement, Accept | Retry | Decline) => true,
+        | (QuestionKind::Escalation | QuestionKind::Disagreement, Accept | Retry | Decline)
+        | (QuestionKind::Stuck, Continue | Done | Decline) => true,
         (QuestionKind::Confirmation, Correct)
-        | (QuestionKind::Step | QuestionKind::Scope, Say)
+        | (QuestionKind::Step | QuestionKind::Scope | QuestionKind::Stuck, Say)
         | (QuestionKind::Blocker, Context) => says,
         (QuestionKind::Destructive, Chosen) => text.is_some_and(|text| Selection::read(text).is_some()),
         (QuestionKind::Limit, Extend) => text.is_some_and(is_amount),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::run::Run;
 use super::{Begun, Breach, Command, Ledger, Next, Procedure, Want};
-use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, TurnEvent};
+use crate::trace::{AskEvent, Body, CallEvent, DeedEvent, Entry, Event, GateEvent, TurnEvent};
 use crate::words::id::WorkspaceId;
 use crate::words::tool::FileChange;
 use crate::words::{Key, Outcome, Part};
@@ -171,7 +171,7 @@ impl<P: Procedure> Drive<P> {
             }
             // A hook is anything that an operator wrote: it is not asked twice.
             Begun::Call { .. } | Begun::Hook => Orphan::Unknown,
-            Begun::Turn | Begun::Look | Begun::Keep => Orphan::Repeatable,
+            Begun::Turn | Begun::Look | Begun::Keep | Begun::Deed(_) => Orphan::Repeatable,
         };
         self.ledger.open().map(|(key, open)| (key.clone(), becomes(&open.begun))).collect()
     }
@@ -216,6 +216,7 @@ impl Want {
                 Body::Gate(GateEvent::TreeLook { slot, look: *look, workspace: workspace.clone() })
             }
             Command::Keep(grant) => Body::Gate(GateEvent::GrantKeep { slot, grant_id: grant.grant_id.clone() }),
+            Command::Do(deed) => Body::Deed(DeedEvent::DeedBegin { slot, deed: deed.kind(), objects: deed.objects() }),
             Command::Ask(question) => Body::Ask(AskEvent::Question { slot, question: (**question).clone() }),
             Command::Wait { length_ms } => Body::Ask(AskEvent::Timer { slot, length_ms: *length_ms }),
         };

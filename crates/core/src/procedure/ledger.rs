@@ -7,7 +7,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use jiff::Timestamp;
 use thiserror::Error;
 
-use crate::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent, RunEvent, TurnEvent};
+use crate::trace::{AskEvent, Body, CallEvent, DeedEvent, Entry, Event, GateEvent, PartEvent, RunEvent, TurnEvent};
+use crate::words::deed::DeedKind;
 use crate::words::id::WorkspaceId;
 use crate::words::moment::after;
 use crate::words::tool::FileChange;
@@ -115,6 +116,8 @@ pub enum Begun {
     Look,
     /// Keeping a grant for later runs.
     Keep,
+    /// An effect that is no tool call.
+    Deed(DeedKind),
 }
 
 impl Begun {
@@ -132,6 +135,7 @@ impl Begun {
             Body::Gate(GateEvent::HookCall { .. }) => Self::Hook,
             Body::Gate(GateEvent::TreeLook { .. }) => Self::Look,
             Body::Gate(GateEvent::GrantKeep { .. }) => Self::Keep,
+            Body::Deed(DeedEvent::DeedBegin { deed, .. }) => Self::Deed(*deed),
             _ => return None,
         })
     }
@@ -294,6 +298,9 @@ fn mismatch(begun: &Begun, outcome: &Body) -> Option<&'static str> {
         Body::Gate(GateEvent::HookResult { .. }) => *begun == Begun::Hook,
         Body::Gate(GateEvent::TreeSeen { .. }) => *begun == Begun::Look,
         Body::Gate(GateEvent::GrantKept { .. }) => *begun == Begun::Keep,
+        Body::Deed(DeedEvent::TreeKept { .. }) => *begun == Begun::Deed(DeedKind::Tree),
+        Body::Deed(DeedEvent::CheckRun { .. }) => *begun == Begun::Deed(DeedKind::Check),
+        Body::Deed(DeedEvent::FilesWritten { .. }) => *begun == Begun::Deed(DeedKind::Files),
         Body::Ask(AskEvent::Answer { .. }) => matches!(begun, Begun::Question(_)),
         Body::Ask(AskEvent::Expired { .. } | AskEvent::Withdrawn { .. }) => waits,
         Body::Call(CallEvent::ToolResult { .. } | CallEvent::ToolCancelled { .. }) => {

@@ -8,6 +8,7 @@
 //! Begin with [`Procedure`].
 
 mod asking;
+mod checking;
 mod children;
 mod drive;
 mod ledger;
@@ -18,11 +19,13 @@ use std::sync::Arc;
 use crate::gate::custody::Custody;
 use crate::gate::{Grant, HookCall};
 use crate::trace::{Entry, Event};
+use crate::words::deed::Deed;
 use crate::words::id::WorkspaceId;
 use crate::words::tool::{ToolCall, ToolSpecs};
 use crate::words::{Key, Look, Outcome, Part, Question};
 
 pub use asking::{Asking, NewAnswer};
+pub use checking::{CheckCame, Checking, CheckingNext, DeedSlots};
 pub use children::{Children, Gone};
 pub use drive::{Drive, Orphan, Step};
 pub use ledger::{Begun, Breach, Ledger};
@@ -138,6 +141,8 @@ pub enum Command {
     },
     /// Keep a grant for later runs. Keeping it again changes nothing.
     Keep(Arc<Grant>),
+    /// Do something that is no tool call.
+    Do(Arc<Deed>),
     /// Ask the operator.
     Ask(Arc<Question>),
     /// Wait.

@@ -56,6 +56,13 @@ impl RunFacts {
         self.rules >= 1
     }
 
+    /// Returns true if the brief's checks must pass before work counts as done, and an agent that repeats itself is told so.
+    /// In runs of earlier versions neither was.
+    #[must_use]
+    pub fn checks_work(&self) -> bool {
+        self.rules >= 2
+    }
+
     /// Returns what each scope of the run has used.
     #[must_use]
     pub fn accounts(&self) -> &Accounts {

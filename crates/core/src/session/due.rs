@@ -56,6 +56,10 @@ pub(super) const EXECUTE: &[DueRule] = &[
         name: "tell the agent what came for it, unless the operator is asked between steps first",
         due: |session, taken| session.steered_before_stop(taken),
     },
+    DueRule {
+        name: "tell an agent that it repeats itself, then ask the operator",
+        due: |session, taken| session.repeats(taken),
+    },
     DueRule { name: "ask for the next turn of the step", due: |session, taken| session.next_round(taken) },
     DueRule { name: "tell an agent that said nothing to go on", due: |session, taken| session.break_silence(taken) },
     DueRule { name: "read the handoff", due: |session, taken| session.hand_off(taken) },

@@ -117,7 +117,8 @@ impl Decider<'_> {
         if !taken.calls.is_empty() || taken.payload("completion").is_none() {
             return None;
         }
-        Some(self.look_after().unwrap_or_else(|| self.leave(PhaseName::Completion, "completion detected")))
+        let due = self.look_after().or_else(|| self.check_work());
+        Some(due.unwrap_or_else(|| self.leave(PhaseName::Completion, "completion detected")))
     }
 
     /// Returns the next thing before the first turn of phase 1; `None` if the handoff is there already.

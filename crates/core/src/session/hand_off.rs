@@ -118,7 +118,7 @@ fn fitting(piece: &Piece, reply: &str) -> Result<Handoff, BadHandoff> {
             let what = format!("must be `{}` here, not `{}`", piece.handoff.as_str(), other.kind());
             return Err(fault("$.kind", what));
         }
-        Handoff::Plan(_) => None,
+        Handoff::Plan(_) | Handoff::Iteration(_) => None,
         Handoff::Execution(execution) => Some(&execution.subtask_id),
         Handoff::Review(review) => Some(&review.subtask_id),
     };

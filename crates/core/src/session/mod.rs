@@ -10,6 +10,7 @@
 pub mod act_text;
 mod again;
 pub mod amendment;
+mod checked;
 mod context;
 mod custody;
 mod due;
@@ -23,6 +24,7 @@ mod machine;
 mod past;
 mod permission;
 pub mod prompts;
+mod repeated;
 pub mod replay;
 mod request;
 mod retry;

@@ -57,6 +57,7 @@ impl Past {
             | MessageKind::Continue
             | MessageKind::RuntimeState
             | MessageKind::Handoff
+            | MessageKind::Evidence
             | MessageKind::Report => {}
         }
     }

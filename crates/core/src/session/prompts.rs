@@ -15,6 +15,7 @@ use crate::gate::permission::PermissionRequest;
 use crate::gate::{Finding, not_authorized};
 use crate::handoff;
 use crate::run::ToTell;
+use crate::words::fence::fenced;
 use crate::words::visible::visible_line;
 use crate::words::{
     Category, Choice, HandoffKind, Lasts, Layer, Metric, Mode, Offer, PhaseName, Question, QuestionKind, Rejection,
@@ -86,6 +87,38 @@ pub fn how_to_hand_off(handoff: HandoffKind) -> String {
 pub(super) fn no_handoff(kind: HandoffKind, faults: &[String]) -> String {
     let lines: String = faults.iter().map(|fault| format!("\n- {fault}")).collect();
     format!("That is no handoff:{lines}\n\nWrite it again, whole.\n\n{}", how_to_hand_off(kind))
+}
+
+/// Tells an agent that its work brings nothing new, with what shows it.
+pub(super) fn repeats_itself(sign: &str) -> String {
+    format!(
+        "{sign} Doing it again will bring the same. Take another way; to wait for something, use `wait_for`, which costs \
+         nothing; if you can't go on, begin your reply with `## Phase 2` and say what you need."
+    )
+}
+
+/// Asks the operator about an agent that goes on repeating itself.
+pub(super) fn stuck(sign: &str) -> Question {
+    let options = vec![
+        Offer::new(Choice::Say, "<a hint>", "the agent gets your words, and what was counted begins anew"),
+        Offer::new(Choice::Continue, "continue", "the agent goes on as it does; what was counted begins anew"),
+        Offer::new(Choice::Done, "done", "it is enough: the agent gives its report"),
+    ];
+    question(QuestionKind::Stuck, format!("The agent gets nowhere. {sign} It was told so."), Choice::Done, options)
+}
+
+/// Tells an agent to go on although it repeats itself.
+pub(super) fn go_on_repeating() -> String {
+    "The operator says: go on.".to_owned()
+}
+
+/// Tells an agent that said that all is done which checks of the brief fail.
+pub(super) fn checks_failed(failed: &[String]) -> String {
+    format!(
+        "You say that all is done. The program ran the checks of the brief, and these fail:\n\n{}\n\nMend it, then say \
+         again that it is done; if you can't, begin your reply with `## Phase 2`.",
+        fenced("checks of the brief", &failed.join("\n\n"))
+    )
 }
 
 /// Returns a second request for a confirmation summary.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::Session;
 use super::learned::LearnedLimits;
 use crate::detect::Sensitivities;
-use crate::gate::checks::ChecksForJudge;
+use crate::gate::checks::{Checks, ChecksForJudge};
 use crate::gate::shell::Programs;
 use crate::gate::{GuardHook, Places, RoleLimit, Scope, Untrusted};
 use crate::run::RunFacts;
@@ -111,6 +111,8 @@ pub struct Setup {
     pub role: Option<RoleLimit>,
     /// The only commands that the agent may run, if it is a judge; `None` for an agent that may run others.
     pub checks: Option<ChecksForJudge>,
+    /// The commands that must pass before the work of the whole brief counts as done.
+    pub end_checks: Checks,
     /// Purpose of the session.
     pub task: Task,
     /// True if it is offered only what merely reads, and the checks that it may run.

@@ -24,12 +24,13 @@ pub mod pack;
 pub mod prune;
 
 pub use event::{
-    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, Entry, Event, EventKind, Family, GateEvent, HandoffEvent,
-    HostEvent, LearnedEvent, LedgerRole, Line, PartEvent, RunEvent, TRACE_VERSION, TurnEvent,
+    AskEvent, Body, BudgetEvent, CallEvent, CrewEvent, DeedEvent, Entry, Event, EventKind, EvidenceCheck, Family,
+    GateEvent, HandoffEvent, HostEvent, LearnedEvent, LedgerRole, Line, LoopEvent, PartEvent, RunEvent, StuckValues,
+    TRACE_VERSION, TurnEvent, VoteCast,
 };
 pub use options::{
-    AgentOptions, CrewOptions, LearnedOptions, RULES_VERSION, RunOptions, RunStart, Versions, WorkOptions,
-    offered_on_record,
+    AgentOptions, CrewOptions, LearnedOptions, LoopOptions, OnStuck, RULES_VERSION, RunOptions, RunStart, StuckOptions,
+    Versions, WorkOptions, offered_on_record,
 };
 pub use peer::PeerKind;
 pub use read::TraceLineKind;

@@ -144,6 +144,13 @@ pub enum WorkOptions {
     },
     /// Several agents, by role.
     Crew(CrewOptions),
+    /// One session after another, until the goal is verified.
+    Loop {
+        /// Its options.
+        options: Box<LoopOptions>,
+        /// Roles that the operator defined and that have no session, as above.
+        defined: CustomRoles,
+    },
 }
 
 /// The options that only a crew has.
@@ -165,7 +172,67 @@ pub struct CrewOptions {
     pub plans_only: bool,
 }
 
-/// The kind of a run, as it is written: a run with roles is a crew.
+/// The options that only a loop has. Its own defaults are those of the rules' first publication, but for the first
+/// iteration after which completion may be judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopOptions {
+    /// Number of iterations that it may take before the operator is asked.
+    pub iterations_max: u32,
+    /// Number of iterations from one judgement of completion to the next, where nobody claims it.
+    pub check_interval: u32,
+    /// The first iteration after which completion may be judged.
+    pub min_iterations: u32,
+    /// Number of voters in the council; 0 for none.
+    pub council: u32,
+    /// Number of rounds without a change at which completion is judged; twice as many end the loop.
+    pub stagnation_limit: u32,
+    /// Number of times that completion may be claimed; the loop ends with a refused claim from there on.
+    pub done_signal_limit: u32,
+    /// Thresholds of the stuck signals; absent if escalation is switched off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<StuckOptions>,
+    /// What a stuck loop does until somebody has answered.
+    #[serde(default)]
+    pub on_stuck: OnStuck,
+    /// True if completion is never judged: it goes on until its limits, or its operator.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_perpetual: bool,
+    /// True if the content of the files is kept after each iteration, so that it can be brought back.
+    pub checkpoints: bool,
+    /// Agents of the voters, in turn, where they are not the run's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub voters: Vec<AgentOptions>,
+}
+
+/// Thresholds of the stuck signals, each a number of rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StuckOptions {
+    /// In a row in which two signals must hold.
+    pub rounds: u32,
+    /// Without a change from which that is a signal.
+    pub nochange_min: u32,
+    /// With a refused evaluation from which that is a signal.
+    pub split_rounds: u32,
+    /// For which an evaluation counts.
+    pub evaluation_age: u32,
+    /// After an escalation in which there is no other.
+    pub cooldown: u32,
+}
+
+/// What a stuck loop does until somebody has answered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnStuck {
+    /// It stands still, unless it is perpetual.
+    #[default]
+    Auto,
+    /// It stands still, perpetual or not.
+    Halt,
+    /// It goes on.
+    Notify,
+}
+
+/// The kind of a run, as it is written: a run with roles is a crew, one with a loop's options a loop.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct WorkFields {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -182,6 +249,8 @@ struct WorkFields {
     blind_critic: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     plans_only: bool,
+    #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
+    looped: Option<Box<LoopOptions>>,
 }
 
 impl Default for WorkOptions {
@@ -195,8 +264,17 @@ impl WorkOptions {
     #[must_use]
     pub fn crew(&self) -> Option<&CrewOptions> {
         match self {
-            Self::Session { .. } => None,
+            Self::Session { .. } | Self::Loop { .. } => None,
             Self::Crew(crew) => Some(crew),
+        }
+    }
+
+    /// The loop, if it is one.
+    #[must_use]
+    pub fn looped(&self) -> Option<&LoopOptions> {
+        match self {
+            Self::Session { .. } | Self::Crew(_) => None,
+            Self::Loop { options, .. } => Some(options),
         }
     }
 
@@ -204,7 +282,7 @@ impl WorkOptions {
     #[must_use]
     pub fn custom_roles(&self) -> &CustomRoles {
         match self {
-            Self::Session { defined } => defined,
+            Self::Session { defined } | Self::Loop { defined, .. } => defined,
             Self::Crew(crew) => &crew.custom_roles,
         }
     }
@@ -212,8 +290,19 @@ impl WorkOptions {
 
 impl From<WorkFields> for WorkOptions {
     fn from(fields: WorkFields) -> Self {
-        let WorkFields { roles, custom_roles, role_agents, role_budgets, retries_max, blind_critic, plans_only } =
-            fields;
+        let WorkFields {
+            roles,
+            custom_roles,
+            role_agents,
+            role_budgets,
+            retries_max,
+            blind_critic,
+            plans_only,
+            looped,
+        } = fields;
+        if let Some(options) = looped {
+            return Self::Loop { options, defined: custom_roles };
+        }
         if roles.is_empty() {
             return Self::Session { defined: custom_roles };
         }
@@ -233,6 +322,9 @@ impl From<WorkOptions> for WorkFields {
     fn from(work: WorkOptions) -> Self {
         match work {
             WorkOptions::Session { defined } => Self { custom_roles: defined, ..Self::default() },
+            WorkOptions::Loop { options, defined } => {
+                Self { custom_roles: defined, looped: Some(options), ..Self::default() }
+            }
             WorkOptions::Crew(crew) => Self {
                 roles: crew.roles,
                 custom_roles: crew.custom_roles,
@@ -241,6 +333,7 @@ impl From<WorkOptions> for WorkFields {
                 retries_max: crew.retries_max,
                 blind_critic: crew.blind_critic,
                 plans_only: crew.plans_only,
+                looped: None,
             },
         }
     }
@@ -273,8 +366,9 @@ pub struct Versions {
 }
 
 /// Version of the rules by which a run that begins now decides. A run keeps those that it began with, so that a replay of
-/// it decides as it did. 1: a message to the agent doesn't put off the question between gated steps.
-pub const RULES_VERSION: u32 = 1;
+/// it decides as it did. 1: a message to the agent doesn't put off the question between gated steps. 2: the brief's checks must pass before work
+/// counts as done, and an agent that repeats itself is told so.
+pub const RULES_VERSION: u32 = 2;
 
 const fn is_first(rules: &u32) -> bool {
     *rules == 0
@@ -335,7 +429,8 @@ impl RunOptions {
     #[must_use]
     pub fn agents(&self) -> Vec<AgentOptions> {
         let roles = self.work.crew().into_iter().flat_map(|crew| crew.role_agents.values().cloned());
-        std::iter::once(self.agent.clone()).chain(self.fallback.iter().cloned()).chain(roles).collect()
+        let voters = self.work.looped().into_iter().flat_map(|looped| looped.voters.iter().cloned());
+        std::iter::once(self.agent.clone()).chain(self.fallback.iter().cloned()).chain(roles).chain(voters).collect()
     }
 
     /// Returns the place of a role's own agent; `None` if it is played by the run's agent.

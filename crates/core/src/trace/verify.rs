@@ -398,6 +398,7 @@ fn what(key: &Key) -> &'static str {
         What::Hook => "a guard hook",
         What::Look => "a look at the working tree",
         What::Keep => "the keeping of a grant",
+        What::Deed => "something that the program did by itself",
     }
 }
 

@@ -196,7 +196,8 @@ fn default_word(kind: QuestionKind, default: Choice, options: &[Offer]) -> Optio
         | QuestionKind::Permission
         | QuestionKind::Scope
         | QuestionKind::Escalation
-        | QuestionKind::Disagreement => Some(as_typed(default, None, options)),
+        | QuestionKind::Disagreement
+        | QuestionKind::Stuck => Some(as_typed(default, None, options)),
     }
 }
 

@@ -134,6 +134,7 @@ pub const fn wanted(kind: QuestionKind) -> &'static str {
         QuestionKind::Scope => "changed what is out of scope: accept?",
         QuestionKind::Escalation => "its crew is stuck: decide",
         QuestionKind::Disagreement => "its judges disagree: decide",
+        QuestionKind::Stuck => "gets nowhere: needs a hint",
     }
 }
 

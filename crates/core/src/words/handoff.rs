@@ -12,6 +12,8 @@ pub enum HandoffKind {
     Execution,
     /// A judgement.
     Review,
+    /// Account of one iteration of a loop.
+    Iteration,
 }
 
 impl HandoffKind {
@@ -22,6 +24,7 @@ impl HandoffKind {
             Self::Plan => "plan",
             Self::Execution => "execution",
             Self::Review => "review",
+            Self::Iteration => "iteration",
         }
     }
 }

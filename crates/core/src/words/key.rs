@@ -158,10 +158,13 @@ pub enum What {
     Look,
     /// Keeping a grant for later runs.
     Keep,
+    /// An effect that is no tool call.
+    Deed,
 }
 
 impl What {
-    const ALL: [Self; 7] = [Self::Turn, Self::Call, Self::Ask, Self::Wait, Self::Hook, Self::Look, Self::Keep];
+    const ALL: [Self; 8] =
+        [Self::Turn, Self::Call, Self::Ask, Self::Wait, Self::Hook, Self::Look, Self::Keep, Self::Deed];
 
     const fn as_str(self) -> &'static str {
         match self {
@@ -172,6 +175,7 @@ impl What {
             Self::Hook => "hook",
             Self::Look => "look",
             Self::Keep => "keep",
+            Self::Deed => "deed",
         }
     }
 }
@@ -272,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_slot_reads_back_as_it_was_written() {
-        for text in ["turn/1.1", "call/30.2", "ask/2.1", "wait/1.9", "hook/4.1", "look/2.1", "keep/3.2"] {
+        for text in ["turn/1.1", "call/30.2", "ask/2.1", "wait/1.9", "hook/4.1", "look/2.1", "keep/3.2", "deed/2.1"] {
             assert_eq!(text.parse::<Slot>().expect(text).to_string(), text);
         }
         for text in ["", "turn", "turn/1", "turn/x.1", "spin/1.1", "turn/1.1.1", "turn/-1.1"] {

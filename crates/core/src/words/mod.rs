@@ -7,6 +7,7 @@ pub mod budget;
 mod call;
 pub mod category;
 mod crew;
+pub mod deed;
 pub mod effort;
 pub mod fence;
 mod gate;

@@ -16,10 +16,13 @@ pub enum Outcome {
     Failed,
     /// It was not needed any more: what it worked for was settled without it.
     Superseded,
+    /// It went on without getting anywhere, and was ended for that. Never an approval.
+    Stalled,
 }
 
 impl Outcome {
-    const ALL: [Self; 5] = [Self::Completed, Self::Declined, Self::Stopped, Self::Failed, Self::Superseded];
+    const ALL: [Self; 6] =
+        [Self::Completed, Self::Declined, Self::Stopped, Self::Failed, Self::Superseded, Self::Stalled];
 
     /// The outcome of this name.
     #[must_use]
@@ -36,6 +39,7 @@ impl Outcome {
             Self::Stopped => "stopped",
             Self::Failed => "failed",
             Self::Superseded => "superseded",
+            Self::Stalled => "stalled",
         }
     }
 }

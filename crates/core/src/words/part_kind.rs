@@ -12,6 +12,8 @@ pub enum PartKind {
     Crew,
     /// Several agents on the same question.
     Council,
+    /// Sessions one after another until the goal is verified.
+    Loop,
 }
 
 impl PartKind {
@@ -22,6 +24,7 @@ impl PartKind {
             Self::Session => "session",
             Self::Crew => "crew",
             Self::Council => "council",
+            Self::Loop => "loop",
         }
     }
 }

@@ -55,11 +55,13 @@ pub enum QuestionKind {
     Escalation,
     /// The judges of a crew disagree.
     Disagreement,
+    /// The work goes on and gets nowhere.
+    Stuck,
 }
 
 impl QuestionKind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Confirmation,
         Self::Step,
         Self::Destructive,
@@ -71,6 +73,7 @@ impl QuestionKind {
         Self::Scope,
         Self::Escalation,
         Self::Disagreement,
+        Self::Stuck,
     ];
 
     /// Returns the kind of this name.
@@ -94,6 +97,7 @@ impl QuestionKind {
             Self::Scope => "scope",
             Self::Escalation => "escalation",
             Self::Disagreement => "disagreement",
+            Self::Stuck => "stuck",
         }
     }
 }
@@ -123,7 +127,7 @@ impl QuestionKind {
             | Self::Scope
             | Self::Escalation
             | Self::Disagreement => true,
-            Self::Blocker | Self::Limit | Self::Failure => false,
+            Self::Blocker | Self::Limit | Self::Failure | Self::Stuck => false,
         }
     }
 }

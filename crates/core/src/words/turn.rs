@@ -42,6 +42,8 @@ pub enum MessageKind {
     RuntimeState,
     /// The faults in a handoff.
     Handoff,
+    /// The checks that failed after the agent said that all is done.
+    Evidence,
     /// The request for the final report.
     Report,
 }

@@ -14,6 +14,7 @@ use adjutant_core::patch::file_change::{FileKind, FileState};
 use super::manifest::{Manifest, RescueEntry, Store};
 use super::restore::{UNDO, difference, explained, remove};
 use super::{FILE_BYTES_MAX, Rescues};
+use crate::state_files;
 use crate::workdir::{Kind, Workdir, kept_path};
 
 /// The name of the rescue of a copy before its run begins.
@@ -103,6 +104,7 @@ impl Rescues {
         }
         change.not_kept.sort_unstable();
         change.not_kept.dedup();
+        earliest.retain(|path, _| !state_files::is_own(path));
         change.paths = earliest.into_iter().filter_map(|(path, was)| self.path_change(workdir, path, was)).collect();
         Ok(change)
     }

@@ -20,6 +20,7 @@ use super::settings_copy::{self, SettingsCopy};
 use super::unread::unread;
 use super::watch::{RepositoryFinding, Watch};
 use crate::custody::{Confined, Confinement};
+use crate::state_files;
 
 /// The folder in a run's own for copies of the home's settings.
 const COPIES: &str = "settings";
@@ -222,6 +223,9 @@ impl Sandbox {
         let write = places.writable(repository);
         let caches = if *places == self.places { self.caches().besides(&write) } else { Vec::new() };
         let read = places.readable().into_iter().chain(repository.tree.clone()).collect();
+        // What is in it says how a run stands, or speaks for its operator.
+        let own = fs::canonicalize(&places.workdir).map(|workdir| workdir.join(state_files::FOLDER));
+        let protected = repository.protected.iter().cloned().chain(own).collect();
         Policy {
             layers: self.settings.layers.clone(),
             required: match self.settings.mode {
@@ -241,7 +245,7 @@ impl Sandbox {
             hidden,
             unread,
             copies,
-            protected: repository.protected.clone(),
+            protected,
             kept_in_place,
             scratch,
             limits: self.settings.limits,

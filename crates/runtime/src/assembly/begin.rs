@@ -153,6 +153,7 @@ fn plan_only(work: WorkOptions) -> WorkOptions {
     let mut crew = match work {
         WorkOptions::Session { defined } => CrewOptions { custom_roles: defined, ..CrewOptions::default() },
         WorkOptions::Crew(crew) => crew,
+        WorkOptions::Loop { defined, .. } => CrewOptions { custom_roles: defined, ..CrewOptions::default() },
     };
     let plans =
         |name: &&RoleName| Member::of(name, &crew.custom_roles).is_some_and(|member| member.base == Role::Planner);

@@ -6,7 +6,7 @@ use std::path::Path;
 use adjutant_core::brief::{BUDGET_MAX_TOKENS, BUDGET_MAX_TOOL_CALLS_PER_SUBTASK, BUDGET_MAX_WALL_CLOCK_MINUTES};
 use adjutant_core::gate::AfterUntrusted;
 use adjutant_core::gate::custom_role::Member;
-use adjutant_core::trace::{AgentOptions, CrewOptions, RunOptions, WorkOptions};
+use adjutant_core::trace::{AgentOptions, CrewOptions, LoopOptions, RunOptions, WorkOptions};
 use adjutant_core::words::Budget;
 use adjutant_core::words::effort::Effort;
 use adjutant_core::words::role::{Role, RoleName};
@@ -29,7 +29,7 @@ impl RunSettings {
         let model = self.model.as_ref().map(|model| model.value.clone());
         let base_url = self.base_url.as_ref().map(|url| url.value.clone());
         let own = self.own_agent(model, base_url)?;
-        let is_crew = !self.crew.roles.is_empty();
+        let is_crew = self.looped.is_none() && !self.crew.roles.is_empty();
         Ok(RunOptions {
             mode: self.mode.as_ref().map(|mode| mode.value),
             workdir: path(&self.workdir.value),
@@ -93,6 +93,11 @@ impl RunSettings {
     /// Returns the work of the run; `own` plays the roles that have no agent of their own.
     fn work(&self, own: &AgentOptions) -> WorkOptions {
         let crew = &self.crew;
+        if let Some(looped) = &self.looped {
+            let voters = looped.voters.iter().map(|voter| self.entry(voter)).collect();
+            let options = Box::new(LoopOptions { voters, ..looped.options.clone() });
+            return WorkOptions::Loop { options, defined: crew.custom.clone() };
+        }
         if crew.roles.is_empty() {
             return WorkOptions::Session { defined: crew.custom.clone() };
         }

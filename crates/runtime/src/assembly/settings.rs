@@ -27,6 +27,7 @@ use thiserror::Error;
 
 use super::agents::adapter_named;
 use super::crew::{CrewError, CrewSettings};
+use super::looped::{LoopOverrides, LoopSettings};
 use super::option_table;
 use super::sourced::{Sourced, configured, first, set};
 use super::surroundings::{Environment, Surroundings};
@@ -78,6 +79,8 @@ pub struct Overrides {
     pub blind_critic: bool,
     /// The minutes that a question waits before its default holds.
     pub answer_within: Option<u64>,
+    /// The settings of a loop; `None` for a run that is none.
+    pub looped: Option<LoopOverrides>,
 }
 
 /// A reason why the settings of a run can't be told.
@@ -196,6 +199,8 @@ pub struct RunSettings {
     pub answer_within_ms: Option<u64>,
     /// The crew, if it is one.
     pub crew: CrewSettings,
+    /// The loop, if it is one.
+    pub looped: Option<LoopSettings>,
     /// The rule for a call that follows text from outside.
     pub after_untrusted: Sourced<AfterUntrusted>,
     /// Tools whose results count as text from outside.
@@ -332,14 +337,24 @@ pub fn resolve(
     let named = adapter.as_ref().and_then(|adapter| adapter_named(&adapter.value));
     let of_adapter = named.and_then(|adapter| config.adapters.get(adapter.id));
     known_adapters(config, fallback.as_ref())?;
+    let voters = typed.looped.iter().flat_map(|looped| &looped.voters);
+    for voter in voters {
+        let id = voter.split(':').next().unwrap_or(voter);
+        if adapter_named(id).is_none() {
+            return Err(SettingsError::UnknownAdapter { id: id.to_owned(), from: "--council-agent".to_owned() });
+        }
+    }
     Ok(RunSettings {
         answer_within_ms: typed.answer_within.map(|minutes| minutes.saturating_mul(60_000)),
         crew: CrewSettings::of(typed, of_brief, config)?,
+        looped: typed.looped.as_ref().map(|looped| LoopSettings::of(looped, environment, config)),
         mode: first([
             option_table::MODE.of_flag(typed.mode),
             option_table::MODE.of_variable(environment, mode)?,
             set(of_brief.and_then(|brief| brief.mode), "the brief"),
             configured(config.mode.as_ref()),
+            // A loop works unattended, once its goal is confirmed.
+            set(typed.looped.is_some().then_some(Mode::Auto), "the default of loops"),
         ]),
         no_shell: first([
             option_table::NO_SHELL.of_flag(typed.no_shell.then_some(true)),

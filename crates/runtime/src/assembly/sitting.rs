@@ -395,7 +395,10 @@ impl Sitting {
         }
         let opening = Opening(opening.into_iter().map(|body| Entry { part: Part::root(), body }).collect());
         let folded = self.opened.folded.take().unwrap_or_else(|| {
-            let procedure = procedure(&equipped.brief, &equipped.options, began_with(&events));
+            // A run that only begins has them on record with its first event.
+            let now = events.is_empty().then(|| OfferedTools::of(&equipped.tools()));
+            let offered = now.as_ref().or_else(|| began_with(&events));
+            let procedure = procedure(&equipped.brief, &equipped.options, offered);
             Folded::new(procedure, results(&equipped.options)).after(events)
         });
         let masks = Masks::new(equipped.secrets.clone());

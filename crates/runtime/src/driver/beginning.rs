@@ -86,6 +86,13 @@ impl<P: Procedure> Driver<'_, P> {
                 let task = flight::keep(key.clone(), grant, self.ports.grants.clone());
                 self.flight.spawn(&key, Flown::Keep, task);
             }
+            Command::Do(deed) => {
+                self.write(intent)?;
+                let run = self.facts.run_id.clone().unwrap_or_default();
+                let (tools, masks) = (self.ports.tools.clone(), self.masks.clone());
+                let task = flight::deed(key.clone(), (run, deed.clone()), tools, masks, cancel.clone());
+                self.flight.spawn(&key, Flown::Deed(deed.kind()), task);
+            }
             Command::Ask(question) => {
                 self.write(intent)?;
                 let task = flight::ask(key.clone(), question, self.ports.operator.clone(), cancel.clone());

@@ -9,6 +9,7 @@ use adjutant_core::words::{InterruptedEffect, Key, Part, PhaseName};
 use adjutant_ports::{Answered, Prepared};
 
 use super::{DriveError, Driver};
+use crate::deeds::DeedDone;
 use crate::flight::{self, Landed, Landing, Readied};
 use crate::in_flight::Flown;
 
@@ -39,6 +40,7 @@ impl<P: Procedure> Driver<'_, P> {
             Landed::Hook { answer, duration_ms } => flight::hook_result(slot, answer, duration_ms),
             Landed::Look { look, found, duration_ms } => flight::seen(slot, look, found, duration_ms, &self.masks),
             Landed::Kept(kept) => flight::grant_kept(slot, kept.err(), &self.masks),
+            Landed::Deed(done) => done.on_record(slot, &self.masks),
             Landed::Masked => flight::masked(slot),
             Landed::Readied(readied) => {
                 self.readied = self.preparing.take().map(|wanted| (wanted, readied));
@@ -81,6 +83,7 @@ impl<P: Procedure> Driver<'_, P> {
             }
             Flown::Look(look) => Some(flight::seen(slot, look, Err(format!("it panicked: {said}")), 0, &self.masks)),
             Flown::Keep => Some(flight::grant_kept(slot, Some(format!("it panicked: {said}")), &self.masks)),
+            Flown::Deed(kind) => Some(DeedDone::broken(kind, said).on_record(slot, &self.masks)),
             Flown::Preparation => {
                 let wanted = self.preparing.take()?;
                 let call = self.as_it_was(&wanted.key, &wanted.call);

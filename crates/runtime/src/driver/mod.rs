@@ -126,7 +126,7 @@ pub enum Results {
 /// Returns true if the command does or reads something in the folder, by itself or by the agent that it asks.
 fn is_work(command: &Command) -> bool {
     match command {
-        Command::Turn { .. } | Command::Call { .. } | Command::Hook(_) | Command::Look { .. } => true,
+        Command::Turn { .. } | Command::Call { .. } | Command::Hook(_) | Command::Look { .. } | Command::Do(_) => true,
         Command::Keep(_) | Command::Ask(_) | Command::Wait { .. } => false,
     }
 }
@@ -444,7 +444,8 @@ impl<'j, P: Procedure> Driver<'j, P> {
         let kind = match self.drive.ledger().get(&key).map(|open| &open.begun) {
             Some(Begun::Question(question)) => Some(question.kind),
             Some(Begun::Timer) => None,
-            Some(Begun::Turn | Begun::Call { .. } | Begun::Hook | Begun::Look | Begun::Keep) | None => {
+            Some(Begun::Turn | Begun::Call { .. } | Begun::Hook | Begun::Look | Begun::Keep | Begun::Deed(_))
+            | None => {
                 self.drive.aborted(key);
                 return Ok(());
             }

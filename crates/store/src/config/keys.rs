@@ -12,14 +12,16 @@ use adjutant_core::words::{Mode, price};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Config, ConfigError, ConfigOwner, Origin, Setting, adapters, hooks, notify, programs, roles, sandbox};
+use super::{
+    Config, ConfigError, ConfigOwner, Origin, Setting, adapters, hooks, looped, notify, programs, roles, sandbox,
+};
 
 /// The keys of a configuration.
 pub const KEYS: &[&str] = &[
     "adapter", "model", "mode", "max_steps", "no_shell", "fallback", "max_tokens", "max_minutes", "max_dollars",
     "max_turns", "patience", "effort", "thinking_tokens", "after_untrusted", "untrusted_tools", "plain_results",
     "result_bytes_max", "hooks", "programs", "shell_allow", "shell_deny", "deny_read", "detectors", "adapters",
-    "sandbox", "notify", "roles",
+    "sandbox", "notify", "roles", "loop",
 ];
 
 /// The configuration `text`, which was read from `path`.
@@ -77,6 +79,7 @@ pub(super) fn read(path: &Path, text: &str, whose: ConfigOwner) -> Result<Config
             "adapters" => config.adapters = adapters::read(&key)?,
             "sandbox" => config.sandbox = sandbox::read(&key)?,
             "roles" => config.roles = roles::read(&key)?,
+            "loop" => config.looped = looped::read(&key)?,
             "notify" => config.notify = notify::read(&key)?,
             "detectors" => {
                 let Some(detectors) = value.get_ref().as_table() else {
@@ -131,7 +134,7 @@ pub(super) struct ConfigKey<'a, 't> {
 }
 
 impl ConfigKey<'_, '_> {
-    fn set<T>(&self, value: T) -> Setting<T> {
+    pub(super) fn set<T>(&self, value: T) -> Setting<T> {
         Setting { value, from: self.file.origin(&self.value.span()) }
     }
 

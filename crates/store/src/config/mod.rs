@@ -14,6 +14,7 @@ mod keys;
 mod notify;
 mod programs;
 mod roles;
+mod looped;
 mod sandbox;
 mod trust;
 
@@ -35,6 +36,7 @@ use thiserror::Error;
 pub use adapters::{ADAPTER_KEYS, AdapterConfig, Added, CacheTime, IDLE_SECONDS_MAX, Tier};
 pub use hooks::HOOK_KEYS;
 pub use keys::KEYS;
+pub use looped::{LOOP_KEYS, LoopConfig};
 pub use notify::{NOTIFY_KEYS, NotifyConfig, QuietHours};
 pub use roles::ROLE_KEYS;
 pub use sandbox::{SANDBOX_KEYS, SandboxConfig};
@@ -103,6 +105,8 @@ pub struct Config {
     pub sandbox: SandboxConfig,
     /// The settings of notices to the operator: from the home only.
     pub notify: NotifyConfig,
+    /// The settings of loops: the project's before the home's.
+    pub looped: LoopConfig,
     /// The roles that were defined: the project's before the home's, each as a whole.
     pub roles: BTreeMap<RoleName, Setting<CustomRole>>,
 }
@@ -161,6 +165,8 @@ impl Config {
         // A role is one definition: nothing of another is mixed into it.
         let mut roles = other.roles;
         roles.extend(self.roles);
+        let mut looped = other.looped;
+        looped.extend(self.looped);
         let mut adapters = other.adapters;
         for (id, own) in self.adapters {
             let whole = match adapters.remove(&id) {
@@ -193,6 +199,7 @@ impl Config {
             shell_deny,
             deny_read,
             adapters,
+            looped,
             roles,
             // Only the home's has these.
             programs: other.programs,

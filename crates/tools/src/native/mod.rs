@@ -12,6 +12,7 @@ mod patching;
 mod places;
 mod rescue;
 mod shell;
+mod state;
 mod syntax;
 mod wait;
 
@@ -24,6 +25,7 @@ use adjutant_core::gate::Places;
 use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::words::Look;
+use adjutant_core::words::deed::StateFile;
 use adjutant_core::words::tool::{ContentHasher, FileChange, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_core::words::wait::WAIT_FOR;
 use adjutant_host::environment;
@@ -33,7 +35,7 @@ use adjutant_host::sandbox::{Network, Sandbox};
 use adjutant_host::standstill::Standstill;
 use adjutant_host::workdir::{WorkPath, Workdir, WorkdirError};
 use adjutant_host::working_tree::Tree;
-use adjutant_ports::{CancellationToken, Pending, Prepared, RescueName, Rescued, Settled, Tools};
+use adjutant_ports::{CancellationToken, Pending, Prepared, RescueName, Rescued, Settled, Tools, TreeAsk, TreeSight};
 
 use tokio::task::JoinError;
 
@@ -197,6 +199,20 @@ impl Tools for NativeTools {
 
     fn look<'a>(&'a self, run: &'a str, look: Look) -> Pending<'a, Result<Vec<String>, String>> {
         Box::pin(self.look_at_tree(run, look))
+    }
+
+    fn identify<'a>(&'a self, ask: TreeAsk<'a>) -> Pending<'a, TreeSight> {
+        let ask = state::OwnedTreeAsk {
+            run: ask.run.to_owned(),
+            keep: ask.keep.map(str::to_owned),
+            files: ask.files.to_vec(),
+            tests: ask.tests.to_vec(),
+        };
+        Box::pin(self.identified(ask))
+    }
+
+    fn write_state<'a>(&'a self, files: &'a [StateFile]) -> Pending<'a, Result<(), String>> {
+        Box::pin(self.state_written(files.to_vec()))
     }
 
     fn stand_still<'a>(&'a self, run: &'a str) -> Pending<'a, ()> {

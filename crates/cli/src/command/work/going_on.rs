@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use crate::failure::Failure;
 use crate::folder::{self, FolderArgs, FolderPrompt};
+use crate::loop_hand::HandFiles;
 use crate::render::Renderer;
 use crate::screen::Screen;
 use crate::settings::{self, Place};
@@ -63,6 +64,7 @@ impl GoingOn {
             }
             TakenOver::GoesOn(sitting) => *sitting,
         };
+        let hand = HandFiles::of_loop(&home, run_id, sitting.options());
         runtime.block_on(async {
             let screen = Screen::new(renderer);
             screen.attend(&sitting);
@@ -82,7 +84,7 @@ impl GoingOn {
             }
             driver.let_sleep();
             driver.recover().await?;
-            sitting::drive(&mut driver, &screen, &at).await
+            sitting::drive(&mut driver, &screen, &at, hand.as_ref()).await
         })?;
         runtime.shutdown_background();
         sitting::close(sitting)

@@ -62,6 +62,20 @@ pub const FIRST_RUN: Case = Case {
     ..USUAL
 };
 
+pub const LOOP: Case = Case {
+    name: "loop",
+    run_id: "2026-01-17-LOOP",
+    prepare: || {
+        let home = TestHome::with_examples();
+        std::fs::remove_dir_all(home.path("work")).expect("removed");
+        crate::home::copy(&home.path("examples/loop/project"), &home.path("work"));
+        home
+    },
+    args: &["loop", "../examples/loop/brief.md"],
+    answers: &[("confirmation", "go"), ("stuck", "do both: small letters, and squeezed spaces")],
+    ..USUAL
+};
+
 pub const BLOCKER: Case = Case {
     name: "blocker",
     prepare: || {

@@ -18,6 +18,11 @@ fn the_first_run_survives_a_kill_after_every_event() {
 }
 
 #[test]
+fn a_loop_survives_a_kill_after_every_event_and_escalates_once() {
+    check_everywhere(&cases::LOOP);
+}
+
+#[test]
 fn a_blocked_run_survives_a_kill_after_every_event() {
     check_everywhere(&cases::BLOCKER);
 }

@@ -6,6 +6,7 @@
 //! comes back here as an event.
 
 mod calls;
+mod repeats;
 mod speech;
 mod steps;
 mod turns;
@@ -22,7 +23,7 @@ use super::past::Past;
 use super::permission::RequestProgress;
 use super::retry::Failed;
 use crate::gate::HookAnswer;
-use crate::procedure::{Asking, NewAnswer};
+use crate::procedure::{Asking, Checking, NewAnswer};
 use crate::trace::{
     AskEvent, Body, CallEvent, Event, GateEvent, HandoffEvent, HostEvent, LearnedEvent, PartEvent, RunEvent, TurnEvent,
 };
@@ -34,6 +35,7 @@ use crate::words::{
 
 use calls::CallOutcome;
 pub(super) use calls::{Call, CallProgress, CallVerdict, HookAsked, PastCalls, same_call};
+pub(super) use repeats::Repeats;
 pub(super) use speech::Speech;
 pub(super) use steps::Steps;
 pub(super) use turns::{ReadTurn, TurnState, Turns};
@@ -60,6 +62,8 @@ pub(super) struct SessionState {
     pub(super) past: Past,
     pub(super) tree: TreeState,
     pub(super) handed_off: HandedOff,
+    pub(super) checking: Checking,
+    pub(super) repeats: Repeats,
 }
 
 /// Between phases, or in one.
@@ -109,6 +113,8 @@ impl SessionState {
         self.now = Some(event.at);
         self.context.apply(&event.body);
         self.tree.apply(&event.body);
+        self.checking.apply(&event.body);
+        self.repeats.apply(&event.body);
         if let Some(slot) = event.body.intent().or(event.body.outcome()) {
             self.begun(*slot);
         }
@@ -139,7 +145,9 @@ impl SessionState {
                 | HostEvent::Error { .. },
             )
             | Body::Budget(_)
-            | Body::Crew(_) => {}
+            | Body::Crew(_)
+            | Body::Deed(_)
+            | Body::Loop(_) => {}
         }
     }
 
@@ -162,7 +170,7 @@ impl SessionState {
             What::Ask => self.asking.begun(slot),
             What::Hook => self.calls.hooks = self.calls.hooks.max(slot.number),
             // The tree counts its looks itself, the run keeps its grants.
-            What::Wait | What::Look | What::Keep => {}
+            What::Wait | What::Look | What::Keep | What::Deed => {}
         }
     }
 
@@ -269,6 +277,7 @@ impl SessionState {
             | MessageKind::Continue
             | MessageKind::Redirect
             | MessageKind::Steer
+            | MessageKind::Evidence
             | MessageKind::Context => self.given.is_held = false,
             MessageKind::StandingOrders
             | MessageKind::Intake
@@ -313,7 +322,7 @@ impl SessionState {
                 }
             }
             What::Hook => self.hook_said(slot, HookAnswer::none(HookFault::Interrupted, "")),
-            What::Ask | What::Wait | What::Look | What::Keep => {}
+            What::Ask | What::Wait | What::Look | What::Keep | What::Deed => {}
         }
     }
 

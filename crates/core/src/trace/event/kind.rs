@@ -2,10 +2,10 @@
 
 use super::Body;
 use super::{
-    AskEvent, BudgetEvent, CallEvent, CrewEvent, GateEvent, HandoffEvent, HostEvent, LearnedEvent, PartEvent, RunEvent,
-    TurnEvent,
+    AskEvent, BudgetEvent, CallEvent, CrewEvent, DeedEvent, GateEvent, HandoffEvent, HostEvent, LearnedEvent,
+    LoopEvent, PartEvent, RunEvent, TurnEvent,
 };
-use super::{ask, budget, call, crew, gate, handoff, host, learned, part, run, turn};
+use super::{ask, budget, call, crew, deed, gate, handoff, host, learned, part, rounds, run, turn};
 use crate::trace::spec::Spec;
 
 /// Makes an enum of the types of events, with their names on the wire and what is said of them.
@@ -155,6 +155,18 @@ families! {
     Crew(CrewEvent) {
         CoordinatorState => "coordinator_state" in crew::COORDINATOR_STATE,
         ScopeWarning => "scope_warning" in crew::SCOPE_WARNING,
+    }
+    Deed(DeedEvent) {
+        DeedBegin => "deed_begin" in deed::DEED_BEGIN,
+        TreeKept => "tree_kept" in deed::TREE_KEPT,
+        CheckRun => "check_run" in deed::CHECK_RUN,
+        FilesWritten => "files_written" in deed::FILES_WRITTEN,
+    }
+    Loop(LoopEvent) {
+        Evidence => "evidence" in rounds::EVIDENCE,
+        CouncilVerdict => "council_verdict" in rounds::COUNCIL_VERDICT,
+        RoundClosed => "round_closed" in rounds::ROUND_CLOSED,
+        EvidenceReceipt => "evidence_receipt" in rounds::EVIDENCE_RECEIPT,
     }
     Handoff(HandoffEvent) {
         HandoffRead => "handoff_read" in handoff::HANDOFF_READ,

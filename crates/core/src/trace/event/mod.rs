@@ -10,6 +10,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::words::deed::DeedKind;
 use crate::words::{Part, Slot};
 
 mod run;
@@ -20,8 +21,10 @@ mod ask;
 mod gate;
 mod budget;
 mod crew;
+mod deed;
 mod handoff;
 mod learned;
+mod rounds;
 mod host;
 mod kind;
 
@@ -29,6 +32,7 @@ pub use ask::AskEvent;
 pub use budget::BudgetEvent;
 pub use call::CallEvent;
 pub use crew::CrewEvent;
+pub use deed::DeedEvent;
 pub use gate::GateEvent;
 pub use handoff::HandoffEvent;
 pub use host::HostEvent;
@@ -36,6 +40,7 @@ pub(super) use kind::named_types;
 pub use kind::{EventKind, Family};
 pub use learned::LearnedEvent;
 pub use part::PartEvent;
+pub use rounds::{EvidenceCheck, LoopEvent, StuckValues, VoteCast};
 pub use run::RunEvent;
 pub use turn::TurnEvent;
 
@@ -107,6 +112,10 @@ pub enum Body {
     Budget(BudgetEvent),
     /// Crews.
     Crew(CrewEvent),
+    /// Effects that are no tool calls.
+    Deed(DeedEvent),
+    /// Loops.
+    Loop(LoopEvent),
     /// Handoffs.
     Handoff(HandoffEvent),
     /// Profiles and memory.
@@ -150,6 +159,8 @@ impl Body {
             Family::Gate => GateEvent::deserialize(line).map(Self::Gate),
             Family::Budget => BudgetEvent::deserialize(line).map(Self::Budget),
             Family::Crew => CrewEvent::deserialize(line).map(Self::Crew),
+            Family::Deed => DeedEvent::deserialize(line).map(Self::Deed),
+            Family::Loop => LoopEvent::deserialize(line).map(Self::Loop),
             Family::Handoff => HandoffEvent::deserialize(line).map(Self::Handoff),
             Family::Learned => LearnedEvent::deserialize(line).map(Self::Learned),
             Family::Host => HostEvent::deserialize(line).map(Self::Host),
@@ -166,6 +177,8 @@ impl Body {
             Self::Gate(event) => event.role(),
             Self::Budget(event) => event.role(),
             Self::Crew(event) => event.role(),
+            Self::Deed(event) => event.role(),
+            Self::Loop(event) => event.role(),
             Self::Handoff(event) => event.role(),
             Self::Learned(event) => event.role(),
             Self::Host(event) => event.role(),
@@ -216,11 +229,13 @@ impl Body {
                     | GateEvent::PermissionRevoked { .. }
             ),
             Self::Call(CallEvent::ToolCall { name, .. }) => !reads(name),
+            Self::Deed(event) => matches!(event, DeedEvent::DeedBegin { deed: DeedKind::Check | DeedKind::Files, .. }),
             Self::Call(_)
             | Self::Part(_)
             | Self::Turn(_)
             | Self::Budget(_)
             | Self::Crew(_)
+            | Self::Loop(_)
             | Self::Handoff(_)
             | Self::Learned(_)
             | Self::Host(_) => false,

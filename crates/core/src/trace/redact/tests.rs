@@ -23,6 +23,8 @@ const FAMILIES: &[(&str, &str)] = &[
     (include_str!("../event/gate.rs"), "pub enum GateEvent {"),
     (include_str!("../event/budget.rs"), "pub enum BudgetEvent {"),
     (include_str!("../event/crew.rs"), "pub enum CrewEvent {"),
+    (include_str!("../event/deed.rs"), "pub enum DeedEvent {"),
+    (include_str!("../event/rounds.rs"), "pub enum LoopEvent {"),
     (include_str!("../event/handoff.rs"), "pub enum HandoffEvent {"),
     (include_str!("../event/learned.rs"), "pub enum LearnedEvent {"),
     (include_str!("../event/host.rs"), "pub enum HostEvent {"),

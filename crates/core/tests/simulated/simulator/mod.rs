@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use adjutant_core::detect::Sensitivities;
+use adjutant_core::gate::checks::Checks;
 use adjutant_core::gate::custody::Outside;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::gate::{HookAnswer, Places, Scope, Untrusted};
@@ -15,11 +16,12 @@ use adjutant_core::inbox::reply;
 use adjutant_core::procedure::run::Run;
 use adjutant_core::procedure::{Begun, Breach, Command, Drive, Orphan, Procedure, Step};
 use adjutant_core::session::{PATIENCE_ALONE_MS, Session, Setup, Task};
-use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, RunEvent, TurnEvent};
+use adjutant_core::trace::{AskEvent, Body, CallEvent, DeedEvent, Entry, Event, GateEvent, RunEvent, TurnEvent};
+use adjutant_core::words::deed::{Deed, FileContent};
 use adjutant_core::words::tool::{FileChange, OfferedTools, ToolCall, ToolEffect, ToolSpec};
 use adjutant_core::words::{
     Budget, CancelledBy, Category, Choice, FailureKind, InterruptedEffect, Key, Look, Mode, Outcome, Part, Question,
-    QuestionKind, Stop, Usage,
+    QuestionKind, Slot, Stop, Usage,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -50,6 +52,7 @@ pub fn setup() -> Setup {
         hooks: Vec::new(),
         role: None,
         checks: None,
+        end_checks: Checks::default(),
         task: Task::Brief,
         only_reads: false,
         tools: Vec::new().into(),
@@ -137,6 +140,12 @@ pub struct World {
     pub results: BTreeMap<&'static str, String>,
     /// State of the files in the look before the first call.
     pub tree: Option<BTreeMap<String, String>>,
+    /// State of the files when they were identified last.
+    pub identified: Option<BTreeMap<String, String>>,
+    /// The files in `.adjutant`, and how often each was written.
+    pub state_files: BTreeMap<String, (String, u32)>,
+    /// True if they can't be written.
+    pub is_read_only: bool,
     /// True if that look gets lost.
     pub forgets_tree: bool,
     /// Output of guard hooks, by their place.
@@ -214,6 +223,8 @@ pub struct Ended {
     pub effects: Vec<(Key, String)>,
     /// The contents too large for the journal, by hash.
     pub artifacts: BTreeMap<String, String>,
+    /// The files in `.adjutant`, and how often each was written.
+    pub state_files: BTreeMap<String, (String, u32)>,
     /// Number of ticks it took.
     pub ticks: u64,
 }
@@ -588,6 +599,7 @@ impl<P: Procedure> Simulation<'_, P> {
                 Body::Gate(GateEvent::TreeSeen { slot, look: *look, outside: paths, more, error, duration_ms: 0 })
             }
             Command::Keep(_) => Body::Gate(GateEvent::GrantKept { slot, error: None }),
+            Command::Do(deed) => Body::Deed(self.deed(slot, &deed.clone())),
             Command::Ask(question) => {
                 let typed = self.answer(key, question).expect("it was picked because there is an answer");
                 let reply =
@@ -657,6 +669,79 @@ impl<P: Procedure> Simulation<'_, P> {
         let now = &self.world.files;
         let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
         Ok(paths.into_iter().filter(|path| before.get(*path) != now.get(*path)).cloned().collect())
+    }
+
+    /// Does what is no tool call. A check is `has PATH TEXT`; `touches PATH` changes a file as well.
+    fn deed(&mut self, slot: Slot, deed: &Deed) -> DeedEvent {
+        match deed {
+            Deed::Tree { keep, files, tests } => {
+                let now = self.world.files.clone();
+                let before = self.world.identified.replace(now.clone()).unwrap_or_default();
+                let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+                let is_test = |path: &str| {
+                    if tests.is_empty() {
+                        path.contains("test")
+                    } else {
+                        tests.iter().any(|test| path.starts_with(test))
+                    }
+                };
+                let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string()[..16].to_owned();
+                DeedEvent::TreeKept {
+                    slot,
+                    tree: Some(hash(&format!("{now:?}"))),
+                    head: None,
+                    kept: keep.clone(),
+                    changed: paths.into_iter().filter(|path| before.get(*path) != now.get(*path)).cloned().collect(),
+                    more: 0,
+                    absent: files.iter().filter(|path| !now.contains_key(*path)).cloned().collect(),
+                    tests: now
+                        .iter()
+                        .filter(|(path, _)| is_test(path))
+                        .map(|(path, text)| (path.clone(), hash(text)))
+                        .collect(),
+                    error: None,
+                }
+            }
+            Deed::Check { command } => {
+                let words: Vec<&str> = command.split(' ').collect();
+                let passed = match words.as_slice() {
+                    ["has", path, text] => self.world.files.get(*path).is_some_and(|content| content.contains(text)),
+                    ["touches", path] => {
+                        let content = format!("{}.", self.world.files.get(*path).cloned().unwrap_or_default());
+                        self.world.files.insert((*path).to_owned(), content);
+                        true
+                    }
+                    ["builds", path] => {
+                        self.world.files.insert((*path).to_owned(), "built".to_owned());
+                        true
+                    }
+                    _ => false,
+                };
+                let exit_code = Some(i32::from(!passed));
+                DeedEvent::CheckRun { slot, passed, exit_code, output: format!("ran {command}"), duration_ms: 0 }
+            }
+            Deed::Files(_) if self.world.is_read_only => {
+                DeedEvent::FilesWritten { slot, error: Some("it is read-only".to_owned()) }
+            }
+            Deed::Files(files) => {
+                for file in files {
+                    let had = self.world.state_files.get(&file.path).cloned();
+                    let (text, count) = match (&file.content, had) {
+                        (FileContent::Text(text), had) => (text, had.map_or(0, |(_, count)| count)),
+                        (FileContent::Unless(text), None) => (text, 0),
+                        (FileContent::Unless(_), Some(_)) => continue,
+                        (FileContent::Gone(content), had) => {
+                            if content.as_ref().is_none_or(|content| had.is_some_and(|(had, _)| had == *content)) {
+                                self.world.state_files.remove(&file.path);
+                            }
+                            continue;
+                        }
+                    };
+                    self.world.state_files.insert(file.path.clone(), (text.clone(), count + 1));
+                }
+                DeedEvent::FilesWritten { slot, error: None }
+            }
+        }
     }
 
     fn tool(&mut self, key: &Key, call: &ToolCall) -> Result<Body, Violation> {
@@ -758,6 +843,7 @@ impl<P: Procedure> Simulation<'_, P> {
             files: self.world.files.clone(),
             effects: self.world.effects.clone(),
             artifacts: self.world.artifacts.clone(),
+            state_files: self.world.state_files.clone(),
             ticks: self.ticks,
         }
     }
@@ -782,7 +868,7 @@ fn aborted(key: &Key, command: &Command) -> Body {
             partial_output: String::new(),
         }),
         Command::Hook(_) => Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::Unknown }),
-        Command::Look { .. } | Command::Keep(_) => {
+        Command::Look { .. } | Command::Keep(_) | Command::Do(_) => {
             Body::Call(CallEvent::Interrupted { slot, effect: InterruptedEffect::None })
         }
         Command::Ask(_) | Command::Wait { .. } => Body::Ask(AskEvent::Withdrawn { slot }),
