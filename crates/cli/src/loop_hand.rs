@@ -143,7 +143,8 @@ fn wait_for_removal(files: &HandFiles) -> bool {
 fn wait_for_word(files: &HandFiles, open: &[(Key, Question)]) -> bool {
     let mailbox = Mailbox::of(&files.home, &files.run_id);
     let stuck = open.iter().find(|(_, question)| question.kind == QuestionKind::Stuck);
-    let mut had_pause = false;
+    // Both are written at once: whoever removes one before this process looks has said so too.
+    let mut had_pause = files.text_of("signals/UNCERTAINTY_ESCALATION").is_some();
     tell!("the loop waits for you: `adjutant inbox` answers, Ctrl-C ends this process, and the run can be resumed");
     loop {
         let has_pause = files.text_of("PAUSE").is_some();

@@ -180,6 +180,9 @@ pub const fn outcome_ending(outcome: Outcome) -> Ending {
 fn closing(ended: &Ended, place: &SittingPlace, totals: &SittingTotals) -> Vec<String> {
     let SittingPlace { run_id, home, journal, is_kept, workdir, is_copy } = place;
     let mut lines = vec![match ended {
+        Ended::Finished(Outcome::Completed) if totals.files.is_empty() && !totals.has_commands => {
+            format!("run {run_id}: completed; no file was changed and no command was run")
+        }
         Ended::Finished(Outcome::Completed) => format!("run {run_id}: completed"),
         Ended::Finished(Outcome::Declined) => format!("run {run_id}: declined; nothing was done"),
         Ended::Finished(Outcome::Stopped) => format!("run {run_id}: stopped"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::words::Look;
-use adjutant_core::words::deed::StateFile;
+use adjutant_core::words::deed::StatusFile;
 use adjutant_core::words::tool::{FileChange, FileSeen, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
 
 use crate::{CancellationToken, Pending};
@@ -86,7 +86,7 @@ pub trait Tools: Send + Sync {
     /// # Errors
     ///
     /// The reason why it could not be done, as half a sentence.
-    fn write_state<'a>(&'a self, files: &'a [StateFile]) -> Pending<'a, Result<(), String>> {
+    fn write_state<'a>(&'a self, files: &'a [StatusFile]) -> Pending<'a, Result<(), String>> {
         let _ = files;
         Box::pin(std::future::ready(Err("these tools have no working tree".to_owned())))
     }

@@ -41,7 +41,7 @@ fn a_mistake_is_told_with_its_place() {
         Some(
             "known are adapter, model, mode, max_steps, no_shell, fallback, max_tokens, max_minutes, max_dollars, \
              max_turns, patience, effort, thinking_tokens, after_untrusted, untrusted_tools, plain_results, \
-             result_bytes_max, hooks, programs, shell_allow, shell_deny, deny_read, detectors, adapters, sandbox, notify, roles",
+             result_bytes_max, hooks, programs, shell_allow, shell_deny, deny_read, detectors, adapters, sandbox, notify, roles, loop",
         ),
     );
     check("mode = 'fast'", "`mode` in ~/config.toml:1:8 must be `gated` or `auto`, not `'fast'`", None);

@@ -42,7 +42,7 @@ pub struct LoopArgs {
     #[command(subcommand)]
     command: Option<LoopCommand>,
     #[command(flatten)]
-    run: Option<RunArgs>,
+    run: RunArgs,
     #[command(flatten)]
     flags: LoopFlags,
 }
@@ -112,12 +112,11 @@ fn parse_on_stuck(text: &str) -> Result<OnStuck, String> {
 
 /// Begins a loop, or does something with one that has begun.
 pub fn run(args: &LoopArgs, place: &Place) -> anyhow::Result<Ending> {
-    match (&args.command, &args.run) {
-        (Some(LoopCommand::Checkpoints(run)), _) => checkpoints(run, place),
-        (Some(LoopCommand::Rewind { run, to }), _) => rewind(run, *to, place),
-        (Some(LoopCommand::Verify(run)), _) => verify(run, place),
-        (None, Some(run)) => args.flags.begin(run, place),
-        (None, None) => Err(Failure::usage("a loop needs a brief").hint("`adjutant loop brief.md` begins one").into()),
+    match &args.command {
+        Some(LoopCommand::Checkpoints(run)) => checkpoints(run, place),
+        Some(LoopCommand::Rewind { run, to }) => rewind(run, *to, place),
+        Some(LoopCommand::Verify(run)) => verify(run, place),
+        None => args.flags.begin(&args.run, place),
     }
 }
 

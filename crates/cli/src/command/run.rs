@@ -1,6 +1,6 @@
 //! `adjutant run`: one agent, or a crew of them, on one brief.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use adjutant_core::words::effort::Effort;
 use adjutant_core::words::role::{BadRoleName, RoleName};
@@ -26,7 +26,8 @@ use crate::settings::Place;
                   adjutant run brief.md --script script.yaml --answers answers.yaml")]
 pub struct RunArgs {
     /// The brief: a markdown file with YAML front matter, or `-` for stdin
-    brief: PathBuf,
+    #[arg(required = true)]
+    brief: Option<PathBuf>,
     /// The folder that tools work in [default: the brief's `workdir`, else the current folder]
     #[arg(long, value_name = "DIR")]
     workdir: Option<PathBuf>,
@@ -178,7 +179,8 @@ impl RunArgs {
             looped,
         };
         Order {
-            brief: &args.brief,
+            // It is required but beside a subcommand, which begins no run.
+            brief: args.brief.as_deref().unwrap_or(Path::new("")),
             overrides,
             extent: RunExtent::Whole,
             is_ephemeral: args.ephemeral,

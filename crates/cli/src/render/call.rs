@@ -54,7 +54,8 @@ fn below(text: &str) -> String {
 
 /// Returns the name by which the result of a call is told from others: its tool, and what it is about.
 pub(super) fn subject(name: &str, args: &Value) -> String {
-    let about = ["cmd", "path", "url", "query"].iter().find_map(|field| args[*field].as_str());
+    let about =
+        ["cmd", "path", "url", "query", "command", "file", "gone"].iter().find_map(|field| args[*field].as_str());
     let about: Cow<'_, str> = match (about, args["diff"].as_str()) {
         (Some(about), _) => about.into(),
         (None, Some(patch)) => diff::patched(patch).title.into(),

@@ -72,7 +72,7 @@ fn shell(cmd: &str) -> Value {
     json!({"tool": "shell_exec", "args": {"cmd": cmd}})
 }
 
-const FIELDS: &str = "authorized_costs: [filesystem_write, shell_exec]\nchecks: [\"grep -q green src\"]";
+const FIELDS: &str = "authorized_costs: [filesystem_write, filesystem_delete, shell_exec]\nchecks: [\"grep -q green src\"]";
 /// The run of a brief of its own.
 const OWN: &str = crate::home::RUN;
 const PLAIN: &[&str] = &["loop", "../brief.md", "--council", "0", "--no-wait"];
@@ -116,7 +116,7 @@ fn u7_to_u10_only_content_counts_and_what_is_committed_is_no_change() {
     let commit = "git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m x";
     looped(
         &home,
-        "authorized_costs: [filesystem_write, shell_exec, git_commit]\nchecks: [\"false\"]",
+        "authorized_costs: [filesystem_write, shell_exec, git_write]\nchecks: [\"false\"]",
         &[
             // New content in a file that nobody tracks.
             (vec![write("src", "one")], false),
@@ -219,7 +219,7 @@ fn no_command_of_an_agent_speaks_for_the_operator() {
 fn a_loop_stands_still_while_pause_is_there_and_is_stopped_and_told_by_files() {
     let home = example();
     let mut waiting = home.start(&[ARGS, &["--answers", "../examples/loop/answers.yaml"]].concat());
-    waiting.until("the loop waits for you");
+    waiting.until("waiting (stuck)");
     // What its own PAUSE stands for is answered by its removal; then it thrashes on, and has no script for a sixth round.
     home.write("work/.adjutant/MESSAGE", "mind the spaces\n");
     std::fs::remove_file(home.path("work/.adjutant/PAUSE")).expect("it was there");
@@ -232,7 +232,7 @@ fn a_loop_stands_still_while_pause_is_there_and_is_stopped_and_told_by_files() {
 
     let home = example();
     let mut waiting = home.start(&[ARGS, &["--answers", "../examples/loop/answers.yaml"]].concat());
-    waiting.until("the loop waits for you");
+    waiting.until("waiting (stuck)");
     home.write("work/.adjutant/STOP", "");
     waiting.finish().expect_code(6);
     assert!(!home.path("work/.adjutant/STOP").exists(), "it was taken away");
@@ -241,7 +241,7 @@ fn a_loop_stands_still_while_pause_is_there_and_is_stopped_and_told_by_files() {
 }
 
 #[test]
-fn files_of_state_that_are_missing_cut_or_anothers_change_nothing() {
+fn u22_u24_u27_files_of_state_that_are_missing_cut_or_anothers_change_nothing() {
     for content in
         ["", "{\"schema_version\": \"0.1\"", "{\"schema_version\":\"9\",\"escalated_episode\":true}", "\u{0}\u{1}"]
     {

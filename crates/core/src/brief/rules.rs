@@ -326,18 +326,16 @@ fn role_grants(front: &FrontMatter, map: &Map, custom: &CustomRoles, problems: &
     }
 }
 
-/// Checks are run by judges, as far as the brief authorizes them.
+/// Checks are run by the program, and by judges as far as the brief authorizes them.
 fn checks(front: &FrontMatter, map: &Map, custom: &CustomRoles, problems: &mut Problems<'_>) {
     if front.checks.is_empty() {
         return;
     }
     let at = map.get("checks").map(|field| field.key_at);
     let is_judge = |id: &String| member(id, custom).is_some_and(|member| member.base.is_judge());
-    if !front.roles.iter().flatten().any(is_judge) {
-        let idle = Problem::warning("checks", "no role of this brief judges, so nobody is held to run these")
-            .fix("add `reviewer` to `roles`, or say under the deliverables what must pass".to_owned());
-        problems.push(idle, at);
-    } else if !front.authorized_costs.iter().any(|entry| covers(&Category::new(entry), &Category::new(SHELL_EXEC))) {
+    let has_judge = front.roles.iter().flatten().any(is_judge);
+    let may_run = |entry: &String| covers(&Category::new(entry), &Category::new(SHELL_EXEC));
+    if has_judge && !front.authorized_costs.iter().any(may_run) {
         let asked =
             Problem::warning("checks", "the brief authorizes no commands, so you are asked about each run of one")
                 .fix(format!("add `{SHELL_EXEC}` to `authorized_costs`"));

@@ -19,6 +19,7 @@ use crate::words::category::{
     DEPLOY, EXTERNAL_MESSAGE, GIT_PUSH, HTTP_FETCH, PACKAGE_CHANGE, PAID_API_CALL, SHELL_EXEC,
 };
 use crate::words::tool::{ToolCall, ToolEffect, ToolSpec};
+use crate::words::wait::WAIT_FOR;
 use crate::words::{
     Category, Choice, Key, LimitMetric, MessageKind, Metric, Mode, OperatorWord, PhaseName, QuestionKind, Rejection,
     Slot, What,
@@ -468,6 +469,7 @@ impl Decider<'_> {
                 return None;
             }
             let attempt = match call.progress {
+                CallProgress::InFlight { .. } if self.is_woken(call) => return None,
                 CallProgress::Waiting { attempts } => attempts + 1,
                 CallProgress::InFlight { attempt, cancelled: false } => attempt,
                 // Cancelled: not wanted any more, its end is awaited.
@@ -493,10 +495,17 @@ impl Decider<'_> {
     /// Returns the calls in flight that nobody cancelled, and no others.
     fn await_calls(&self, taken: &ReadTurn) -> Next {
         let wants = taken.calls.iter().filter_map(|call| match call.progress {
-            CallProgress::InFlight { attempt, cancelled: false } => Some(self.wanted(call, attempt)),
+            CallProgress::InFlight { attempt, cancelled: false } if !self.is_woken(call) => {
+                Some(self.wanted(call, attempt))
+            }
             _ => None,
         });
         Next::Want(wants.collect())
+    }
+
+    /// Returns true if a call waits, and the operator has said something: a word ends every wait.
+    fn is_woken(&self, call: &Call) -> bool {
+        call.call.name == WAIT_FOR && self.run.to_tell(&self.part).is_some()
     }
 
     /// Decides what follows a step: a limit, a deadline, the operator, or simply the next one.

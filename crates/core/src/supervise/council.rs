@@ -13,7 +13,7 @@ pub(super) struct Seat {
     pub(super) name: String,
     /// Instruction for it.
     pub(super) instruction: &'static str,
-    /// Place in the council, from 0.
+    /// SessionPlace in the council, from 0.
     pub(super) place: usize,
 }
 

@@ -12,8 +12,8 @@ use super::evidence::{self, Gathered};
 use super::projection;
 use super::questions;
 use super::setup::{LoopSetup, shared};
-use super::state::{FAILURES_MAX, FilesSeen, LoopProgress, Place, place_of};
-use super::stuck::StuckAnswer;
+use super::state::{FAILURES_MAX, FilesSeen, LoopProgress, SessionPlace, place_of};
+use super::stuck::{Evaluation, StuckAnswer};
 use crate::procedure::{Command, Next, Procedure, Want};
 use crate::run::RunFacts;
 use crate::session::{HasSessions, Session, Setup, Task};
@@ -94,9 +94,9 @@ impl GoalLoop {
     fn call_in(&mut self, begun: &Part) {
         let Some(place) = place_of(begun, &self.part).filter(|_| !self.state.begun.contains(begun)) else { return };
         let setup = match place {
-            Place::Intake => self.setup.intake(),
-            Place::Iteration(_) => self.setup.iteration(&self.state),
-            Place::Voter(place) => match self.seats().into_iter().nth(place) {
+            SessionPlace::Intake => self.setup.intake(),
+            SessionPlace::Iteration(_) => self.setup.iteration(&self.state),
+            SessionPlace::Voter(place) => match self.seats().into_iter().nth(place) {
                 Some(seat) => self.setup.voter(&seat, &self.state),
                 None => return,
             },
@@ -123,6 +123,9 @@ impl GoalLoop {
                 && let Some(next) = self.vote()
             {
                 return next;
+            }
+            if state.approved == Some(true) && state.voted.is_none() {
+                return self.look(false);
             }
         }
         self.close(tree)
@@ -191,8 +194,12 @@ impl GoalLoop {
     /// Returns true if completion is verified in the round at hand.
     fn is_verified(&self) -> bool {
         let state = &self.state;
-        let is_refused = state.evaluation.is_some() && state.approved != Some(true);
-        state.has_evidence && !is_refused && (self.setup.options.council == 0 || state.approved == Some(true))
+        let is_approved = match &state.evaluation {
+            None => self.setup.options.council == 0,
+            Some(Evaluation::Vote { is_approved, .. }) => *is_approved,
+            Some(Evaluation::Blocked { .. }) => false,
+        };
+        state.has_evidence && is_approved
     }
 
     fn close(&self, tree: &FilesSeen) -> Next {
@@ -242,7 +249,8 @@ impl GoalLoop {
         }
         let is_untold = state.pending.as_ref().is_some_and(|one| !one.is_told);
         let is_told_in_vain = state.told.is_some() && state.pending.is_none();
-        if state.rounds > 0 && (state.written < state.rounds || is_untold || is_told_in_vain) {
+        // From the beginning on, so that the folder is there before a command could make it.
+        if state.written != Some(state.rounds) || is_untold || is_told_in_vain {
             return self.deed(Deed::Files(projection::files(state, &self.setup)));
         }
         if state.is_completed || state.is_enough {

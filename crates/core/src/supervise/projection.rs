@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::prompts::signs;
 use super::setup::LoopSetup;
-use super::state::{Cause, FilesSeen, LoopProgress, Pending};
+use super::state::{FilesSeen, LoopProgress, Pending, StuckCause};
 use super::stuck::Evaluation;
 use crate::trace::LoopEvent;
-use crate::words::deed::{FileContent, StateFile};
+use crate::words::deed::{FileContent, StatusFile};
 use crate::words::tool::whole_hash;
 
 /// Version of the state files: the one of their first publication.
@@ -19,14 +19,14 @@ const MARKER: &str = "signals/UNCERTAINTY_ESCALATION";
 const PATHS_MAX: usize = 200;
 
 /// Returns the files after the round that was closed last. With the escalation switched off there is none about it.
-pub(super) fn files(state: &LoopProgress, setup: &LoopSetup) -> Vec<StateFile> {
+pub(super) fn files(state: &LoopProgress, setup: &LoopSetup) -> Vec<StatusFile> {
     let mut files = vec![file("state/convergence.log", state.lines.iter().map(|line| format!("{line}\n")).collect())];
     if setup.knobs().is_enabled {
         files.push(file("state/uncertainty.json", pretty(&uncertainty(state))));
     }
     files.push(match &state.refused {
         Some(_) => file("state/evidence-block.json", pretty(&refusal(state))),
-        None => StateFile { path: "state/evidence-block.json".to_owned(), content: FileContent::Gone(None) },
+        None => StatusFile { path: "state/evidence-block.json".to_owned(), content: FileContent::Gone(None) },
     });
     match (&state.pending, &state.told) {
         (Some(pending), _) if !pending.is_told => files.extend(escalation(pending, state, setup)),
@@ -34,11 +34,11 @@ pub(super) fn files(state: &LoopProgress, setup: &LoopSetup) -> Vec<StateFile> {
         (None, Some(told)) => {
             let by = marker(state, told.round);
             for path in ["PAUSE", MARKER] {
-                files.push(StateFile { path: path.to_owned(), content: FileContent::Gone(Some(by.clone())) });
+                files.push(StatusFile { path: path.to_owned(), content: FileContent::Gone(Some(by.clone())) });
             }
         }
         _ if state.is_stalled => {
-            let cause = Cause::Signals(state.signals.unwrap_or_default());
+            let cause = StuckCause::Signals(state.signals.unwrap_or_default());
             files.extend(handoff(&Pending { round: state.rounds, cause, is_told: false }, state));
         }
         _ => {}
@@ -48,12 +48,12 @@ pub(super) fn files(state: &LoopProgress, setup: &LoopSetup) -> Vec<StateFile> {
 
 /// Returns the files by which a person learns that the loop is stuck: the handoff, a marker, and the file whose removal
 /// lets a loop go on that stands still.
-fn escalation(pending: &Pending, state: &LoopProgress, setup: &LoopSetup) -> Vec<StateFile> {
+fn escalation(pending: &Pending, state: &LoopProgress, setup: &LoopSetup) -> Vec<StatusFile> {
     let mut files = handoff(pending, state);
     let by = marker(state, pending.round);
     files.push(file(MARKER, by.clone()));
     if setup.halts() {
-        files.push(StateFile { path: "PAUSE".to_owned(), content: FileContent::Unless(by) });
+        files.push(StatusFile { path: "PAUSE".to_owned(), content: FileContent::Unless(by) });
     }
     files
 }
@@ -64,12 +64,12 @@ fn marker(state: &LoopProgress, round: u32) -> String {
 }
 
 /// Returns the handoff of a round to a person, for programs and for people.
-fn handoff(pending: &Pending, state: &LoopProgress) -> Vec<StateFile> {
+fn handoff(pending: &Pending, state: &LoopProgress) -> Vec<StatusFile> {
     let name = format!("handoffs/{}-round-{}", state.run, pending.round);
     let signals = state.signals.unwrap_or_default();
     let (reason, said) = match &pending.cause {
-        Cause::Signals(_) => ("uncertainty_escalation", None),
-        Cause::Agent(said) => ("agent_escalation", Some(said.clone())),
+        StuckCause::Signals(_) => ("uncertainty_escalation", None),
+        StuckCause::Agent(said) => ("agent_escalation", Some(said.clone())),
     };
     let changed: Vec<&String> = state.changed_since_begin.iter().take(PATHS_MAX).collect();
     let questions = match &state.last_end {
@@ -95,8 +95,8 @@ fn handoff(pending: &Pending, state: &LoopProgress) -> Vec<StateFile> {
     });
     let mut text = format!("# Run {} needs you\n\nAfter round {}:\n", state.run, pending.round);
     match &pending.cause {
-        Cause::Signals(signals) => text.extend(signs(signals).iter().map(|sign| format!("\n- {sign}"))),
-        Cause::Agent(said) => text.push_str(&format!("\n{}", quoted(said))),
+        StuckCause::Signals(signals) => text.extend(signs(signals).iter().map(|sign| format!("\n- {sign}"))),
+        StuckCause::Agent(said) => text.push_str(&format!("\n{}", quoted(said))),
     }
     if let Some(refused) = &state.refused {
         text.push_str(&format!(
@@ -189,8 +189,8 @@ fn quoted(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-fn file(path: &str, text: String) -> StateFile {
-    StateFile { path: path.to_owned(), content: FileContent::Text(text) }
+fn file(path: &str, text: String) -> StatusFile {
+    StatusFile { path: path.to_owned(), content: FileContent::Text(text) }
 }
 
 fn pretty(value: &Value) -> String {

@@ -1,7 +1,7 @@
 //! The questions of a loop to its operator.
 
 use super::prompts::signs;
-use super::state::{Cause, LoopProgress, Pending};
+use super::state::{LoopProgress, Pending, StuckCause};
 use crate::words::visible::visible_text;
 use crate::words::{Choice, Offer, Question, QuestionKind};
 
@@ -12,11 +12,11 @@ const EXCERPT_CHARS_MAX: usize = 1_500;
 /// meanwhile.
 pub(super) fn stuck(pending: &Pending, state: &LoopProgress, halts: bool) -> Question {
     let mut text = match &pending.cause {
-        Cause::Signals(signals) => {
+        StuckCause::Signals(signals) => {
             format!("The loop gets nowhere. After round {}:", pending.round)
                 + &signs(signals).iter().map(|sign| format!("\n- {sign}")).collect::<String>()
         }
-        Cause::Agent(reason) => {
+        StuckCause::Agent(reason) => {
             format!("The agent can't go on. After round {} it says:\n  | {}", pending.round, excerpt(reason))
         }
     };

@@ -52,6 +52,8 @@ pub(super) struct LoopProgress {
     pub(super) tree: Option<FilesSeen>,
     /// The files after the checks ran on `tree`.
     pub(super) after: Option<FilesSeen>,
+    /// The files once the council had approved.
+    pub(super) voted: Option<FilesSeen>,
     /// The checks that ran on `tree`.
     pub(super) checks: Vec<CheckCame>,
     /// The check that runs now.
@@ -69,7 +71,7 @@ pub(super) struct LoopProgress {
     /// What became of the question in this round of whether the goal is reached.
     pub(super) evaluation: Option<Evaluation>,
     /// The gate that refused completion last, while nothing else was refused or approved since.
-    pub(super) refused: Option<Refused>,
+    pub(super) refused: Option<RefusedCompletion>,
     pub(super) stuck: StuckState,
     pub(super) signals: Option<StuckValues>,
     pub(super) answer: Option<StuckAnswer>,
@@ -92,7 +94,7 @@ pub(super) struct LoopProgress {
     pub(super) closed_at: Timestamp,
     /// The last rounds as lines, with the one up to which they were written.
     pub(super) lines: VecDeque<String>,
-    pub(super) written: u32,
+    pub(super) written: Option<u32>,
     /// Files that calls of this iteration named as changed.
     pub(super) changed: BTreeSet<String>,
     /// The files that changed since the loop began.
@@ -134,7 +136,7 @@ pub(super) struct FilesSeen {
 /// A vote on completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Voted {
-    /// Place in the council, from 0.
+    /// SessionPlace in the council, from 0.
     pub(super) place: usize,
     pub(super) voter: String,
     pub(super) approves: Option<bool>,
@@ -143,7 +145,7 @@ pub(super) struct Voted {
 
 /// A refusal of completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct RefusedCompletion {
     pub(super) gate: String,
     pub(super) reasons: Vec<String>,
 }
@@ -152,14 +154,14 @@ pub(super) struct Refused {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pending {
     pub(super) round: u32,
-    pub(super) cause: Cause,
+    pub(super) cause: StuckCause,
     /// True once files tell of it.
     pub(super) is_told: bool,
 }
 
 /// The reason to ask a person.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Cause {
+pub(super) enum StuckCause {
     /// The stuck signals.
     Signals(StuckValues),
     /// The agent says that it can't go on.
@@ -170,6 +172,11 @@ impl LoopProgress {
     /// Returns the number of iterations that the loop may take.
     pub(super) fn iterations_max(&self, options: &LoopOptions) -> u32 {
         options.iterations_max.saturating_add(self.granted)
+    }
+
+    /// Returns the files that completion is judged of.
+    pub(super) fn judged(&self) -> Option<&FilesSeen> {
+        self.after.as_ref().or(self.tree.as_ref())
     }
 
     /// Returns true if the agent of the iteration that ended last said that the goal is reached.
@@ -277,7 +284,7 @@ impl LoopProgress {
                 self.checks.push(CheckCame { command, passed: *passed, exit_code: *exit_code, output: output.clone() });
             }
             DeedEvent::FilesWritten { .. } => {
-                self.written = self.rounds;
+                self.written = Some(self.rounds);
                 if let Some(pending) = &mut self.pending {
                     pending.is_told = true;
                 }
@@ -291,7 +298,14 @@ impl LoopProgress {
         if self.changed_since_begin.len() < CHANGED_MAX && self.baseline.is_some() {
             self.changed_since_begin.extend(seen.changed.iter().chain(&self.changed).cloned());
         }
-        if self.baseline.is_none() {
+        if self.approved == Some(true) {
+            if self.judged().is_some_and(|judged| judged.tree != seen.tree) {
+                let (gate, why) = ("files".to_owned(), "the files changed while the council voted".to_owned());
+                self.evaluation = Some(Evaluation::Blocked { gate: gate.clone(), reason: why.clone() });
+                self.refused = Some(RefusedCompletion { gate, reasons: vec![why] });
+            }
+            self.voted = Some(seen);
+        } else if self.baseline.is_none() {
             self.baseline = Some(seen);
         } else if self.tree.is_none() {
             self.tree = Some(seen);
@@ -314,13 +328,13 @@ impl LoopProgress {
                     let lines = reasons.iter().map(|reason| reason.lines().next().unwrap_or_default());
                     let reason = lines.collect::<Vec<_>>().join("\n");
                     self.evaluation = Some(Evaluation::Blocked { gate: gate.clone(), reason });
-                    self.refused = Some(Refused { gate: gate.clone(), reasons: reasons.clone() });
+                    self.refused = Some(RefusedCompletion { gate: gate.clone(), reasons: reasons.clone() });
                 }
             }
             LoopEvent::CouncilVerdict { approve, is_approved, votes, .. } => {
                 (self.approved, self.approvals) = (Some(*is_approved), *approve);
                 self.evaluation = Some(Evaluation::Vote { approve: *approve, is_approved: *is_approved });
-                self.refused = (!is_approved).then(|| Refused {
+                self.refused = (!is_approved).then(|| RefusedCompletion {
                     gate: "the council".to_owned(),
                     reasons: votes
                         .iter()
@@ -354,10 +368,9 @@ impl LoopProgress {
         self.is_completed = answer == "completed";
         self.is_stalled = answer == "stalled";
         self.by_human = false;
-        self.hint = None;
         let cause = match &self.last_end {
-            _ if answer == "escalate" => signals.map(Cause::Signals),
-            Some(IterationEnd::Blocked(reason)) if !self.is_completed => Some(Cause::Agent(reason.clone())),
+            _ if answer == "escalate" => signals.map(StuckCause::Signals),
+            Some(IterationEnd::Blocked(reason)) if !self.is_completed => Some(StuckCause::Agent(reason.clone())),
             _ => None,
         };
         // One that still waits is not asked again.
@@ -390,15 +403,16 @@ impl LoopProgress {
     }
 
     /// Takes note that a session has begun: an iteration begins the next round.
-    pub(super) fn begins(&mut self, part: &Part, place: Place) {
+    pub(super) fn begins(&mut self, part: &Part, place: SessionPlace) {
         self.begun.insert(part.clone());
-        if let Place::Iteration(number) = place {
+        if let SessionPlace::Iteration(number) = place {
             let kept = std::mem::take(self);
             *self = Self {
                 iteration: number,
                 has_ended: false,
                 tree: None,
                 after: None,
+                voted: None,
                 verified: None,
                 checks: Vec::new(),
                 checking: None,
@@ -409,6 +423,7 @@ impl LoopProgress {
                 approvals: 0,
                 evaluation: None,
                 changed: BTreeSet::new(),
+                hint: None,
                 ..kept
             };
         }
@@ -419,8 +434,8 @@ impl LoopProgress {
         let Gone { part: ended, child: session, outcome } = gone;
         let handoff = session.handoff();
         match place_of(&ended, part) {
-            Some(Place::Intake) => self.confirmed = Some(outcome),
-            Some(Place::Iteration(_)) => {
+            Some(SessionPlace::Intake) => self.confirmed = Some(outcome),
+            Some(SessionPlace::Iteration(_)) => {
                 let end = match (handoff, outcome) {
                     (Some(Handoff::Iteration(report)), Outcome::Completed) => IterationEnd::Report(report),
                     (Some(Handoff::Escalation(escalation)), Outcome::Completed) => {
@@ -441,7 +456,7 @@ impl LoopProgress {
                 self.has_ended = true;
                 self.claims += u32::from(self.is_claimed());
             }
-            Some(Place::Voter(place)) => {
+            Some(SessionPlace::Voter(place)) => {
                 let name = session.setup().role.as_ref().map(|role| role.name.clone()).unwrap_or_default();
                 let (approves, reason) = match (handoff, outcome) {
                     (Some(Handoff::Review(review)), Outcome::Completed) => {
@@ -459,9 +474,9 @@ impl LoopProgress {
     }
 }
 
-/// Place of a session in a loop.
+/// SessionPlace of a session in a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SessionPlace {
     /// Phase 0 of the run.
     Intake,
     /// An iteration, by its number.
@@ -471,13 +486,13 @@ pub(super) enum Place {
 }
 
 /// Returns the place of the session in `part`, which lies below that of the loop.
-pub(super) fn place_of(part: &Part, of_loop: &Part) -> Option<Place> {
+pub(super) fn place_of(part: &Part, of_loop: &Part) -> Option<SessionPlace> {
     let below = part.as_str().strip_prefix(of_loop.as_str())?.trim_start_matches('/');
     let segments: Vec<&str> = below.split('/').collect();
     match segments.as_slice() {
-        ["intake"] => Some(Place::Intake),
-        ["iteration", number] => Some(Place::Iteration(number.split('.').next()?.parse().ok()?)),
-        ["iteration", _, "voter", place] => Some(Place::Voter(place.parse::<usize>().ok()?.checked_sub(1)?)),
+        ["intake"] => Some(SessionPlace::Intake),
+        ["iteration", number] => Some(SessionPlace::Iteration(number.split('.').next()?.parse().ok()?)),
+        ["iteration", _, "voter", place] => Some(SessionPlace::Voter(place.parse::<usize>().ok()?.checked_sub(1)?)),
         _ => None,
     }
 }

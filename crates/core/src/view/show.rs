@@ -17,6 +17,9 @@ use crate::words::visible::{visible_line, visible_text};
 /// The most lines of the objective, of a question, and of the agent's last words.
 const LINES_MAX: usize = 12;
 
+/// The most rounds of a loop that are shown.
+const ROUNDS_MAX: usize = 6;
+
 /// The most files that are named.
 const FILES_MAX: usize = 20;
 
@@ -38,6 +41,9 @@ pub struct RunCard {
     pub says: String,
     /// The questions that wait, or are answered and not taken up.
     pub waits_for: Vec<String>,
+    /// The last rounds of a loop, a line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<String>,
     /// The last words of an agent.
     pub last_words: Option<String>,
     /// The files that it changed; absent where that can't be told.
@@ -132,6 +138,7 @@ pub fn of(trace: &Trace<'_>, summary: &Summary, besides: Besides<'_>) -> RunCard
         state: state.said(),
         says,
         waits_for: summary.waiting.iter().map(|question| question.text.clone()).collect(),
+        rounds: rounds(trace),
         last_words,
         next: next(
             &run_id,
@@ -183,6 +190,34 @@ fn next(run_id: &str, called: &str, state: RunState, is_copy: bool, has_changes:
     next
 }
 
+/// The last rounds of a loop, each with what it came to.
+fn rounds(trace: &Trace<'_>) -> Vec<String> {
+    let mut refused = None;
+    let mut rounds: Vec<String> = Vec::new();
+    for line in &trace.lines {
+        match line.kind.known() {
+            Some(EventKind::Evidence) => refused = line.fields.text("refused_by").map(|gate| gate.into_owned()),
+            Some(EventKind::CouncilVerdict) if !line.fields.flag("is_approved") => {
+                refused = Some("the council".to_owned());
+            }
+            Some(EventKind::RoundClosed) => {
+                let what = match line.fields.word("answer").as_ref() {
+                    "completed" => "the goal is verified",
+                    "escalate" => "it gets nowhere: you are asked",
+                    "stalled" => "it has stalled",
+                    "skipped" => "no agent worked",
+                    _ => "it goes on",
+                };
+                let why = refused.take().map(|gate| format!("; completion refused by {gate}")).unwrap_or_default();
+                rounds.push(format!("{} {what}{why}", line.fields.count("round")));
+            }
+            _ => {}
+        }
+    }
+    let skipped = rounds.len().saturating_sub(ROUNDS_MAX);
+    rounds.split_off(skipped)
+}
+
 /// Its text.
 #[must_use]
 pub fn text(card: &RunCard) -> String {
@@ -196,6 +231,9 @@ pub fn text(card: &RunCard) -> String {
     for question in &card.waits_for {
         block(&mut line, "asks", question);
     }
+    card.rounds.iter().enumerate().for_each(|(number, round)| {
+        line(&format!("{}{}", if number == 0 { "rounds   " } else { "         " }, visible_line(round)));
+    });
     if let Some(words) = &card.last_words {
         block(&mut line, "said", words);
     }
@@ -287,6 +325,7 @@ mod tests {
             state: state.said(),
             says: state.in_words(&["filesystem_delete".to_owned()].into()),
             waits_for: vec!["Allow this?\n  rm -r build\u{1b}[2J".into()],
+            rounds: Vec::new(),
             last_words: Some("I'll delete the build folder.".into()),
             files: Some(vec![
                 ChangedFile { path: "a.awk".into(), kind: ChangeKind::Changed, added: 2, removed: 1, hidden: None },

@@ -24,12 +24,12 @@ pub enum Deed {
         command: String,
     },
     /// Write files in the folder `.adjutant` of the workdir, for people and scripts.
-    Files(Vec<StateFile>),
+    Files(Vec<StatusFile>),
 }
 
 /// A file in the folder `.adjutant` of a workdir, as it is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StateFile {
+pub struct StatusFile {
     /// Its path below that folder.
     pub path: String,
     /// Its content.

@@ -283,6 +283,19 @@ fn a_council_is_blind_side_by_side_and_can_refuse() {
 }
 
 #[test]
+fn an_edit_while_the_council_votes_makes_its_verdict_stale() {
+    let options = LoopOptions { council: 1, iterations_max: 1, ..options() };
+    let mut world = world(vec![iteration(&[("src", "green")], true)]);
+    world.scripts.insert("loop/iteration/1/voter/1".to_owned(), vote("pass"));
+    // Before the loop, after the work, after the checks, and once the council approved.
+    world.edits = [(4, ("src", "green, and edited"))].into();
+    everywhere(&looped(setup(options)), &world, &|ended| {
+        assert_eq!((ended.outcome, count(ended, "evidence_receipt")), (None, 0));
+        assert_eq!(answers(ended), ["go_on"]);
+    });
+}
+
+#[test]
 fn where_all_approve_a_contrarian_is_asked_once_more() {
     for (contrarian, outcome) in [("pass", Some(Outcome::Completed)), ("fail", None)] {
         let options = LoopOptions { council: 3, iterations_max: 1, ..options() };
@@ -385,7 +398,7 @@ fn switched_off_there_is_no_trace_of_it() {
 }
 
 #[test]
-fn a_perpetual_loop_is_told_of_and_goes_on_unless_it_is_to_halt() {
+fn u30_case_9_a_perpetual_loop_is_told_of_and_goes_on_unless_it_is_to_halt() {
     let turns =
         || "ABABABAB".chars().map(|letter| iteration(&[("src", &letter.to_string())], false)).collect::<Vec<_>>();
     let knobs = StuckOptions { rounds: 1, nochange_min: 1, split_rounds: 1, evaluation_age: 5, cooldown: 0 };

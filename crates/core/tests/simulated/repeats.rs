@@ -8,7 +8,7 @@ use adjutant_core::procedure::run::Run;
 use adjutant_core::session::{AgentLimits, Session, Setup};
 use adjutant_core::trace::{AskEvent, Body, Event, RULES_VERSION, RunEvent, RunOptions, RunStart, TurnEvent, Versions};
 use adjutant_core::words::tool::ToolEffect;
-use adjutant_core::words::{Category, MessageKind, Outcome, Part, QuestionKind};
+use adjutant_core::words::{Category, Message, MessageKind, Outcome, Part, QuestionKind};
 use serde_json::json;
 
 use crate::simulator::{self, Ended, Plan, Said, World, alone, call, kind, simulate, tool};
@@ -116,6 +116,27 @@ fn a_hint_begins_the_counting_anew_and_done_leaves_for_the_report() {
         assert_eq!((ended.outcome, asked(ended, QuestionKind::Stuck)), (Some(Outcome::Completed), 2));
         assert_eq!(said(ended, MessageKind::Nudge), 2);
     });
+}
+
+#[test]
+fn a_word_of_the_operator_ends_a_declared_wait_and_reaches_the_agent() {
+    let wait = Said::calls("Waiting.", vec![call("w", "wait_for", json!({"message": true}))]);
+    let mut script = vec![Said::text(SUMMARY), wait, Said::text(DONE)];
+    // A word that comes later is told in a turn of its own.
+    script.extend(vec![Said::text("## Phase 4\nbye"); 4]);
+    let setup = Arc::new(Setup {
+        tools: vec![tool("wait_for", "filesystem_read", ToolEffect::Waits)].into(),
+        ..(*setup(&[])).clone()
+    });
+    let mut cancelled = 0;
+    for length in 1..40 {
+        let messages = vec![(length, Message::Steer("it is there".to_owned()))];
+        let world = World { messages, ..world(script.clone()) };
+        let ended = simulate(&|| begun(&setup, RULES_VERSION), &world, &Plan::default()).expect("no rule is broken");
+        assert_eq!(ended.outcome, Some(Outcome::Completed), "{length}");
+        cancelled += ended.journal.iter().filter(|event| kind(&event.body) == "tool_cancelled").count();
+    }
+    assert!(cancelled > 0, "one of them came while it waited");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use adjutant_core::gate::Places;
 use adjutant_core::gate::custody::FolderChange;
 use adjutant_core::gate::shell::Programs;
 use adjutant_core::words::Look;
-use adjutant_core::words::deed::StateFile;
+use adjutant_core::words::deed::StatusFile;
 use adjutant_core::words::tool::{ContentHasher, FileChange, ResolvedPath, ToolCall, ToolOutput, ToolSpecs};
 use adjutant_core::words::wait::WAIT_FOR;
 use adjutant_host::environment;
@@ -211,7 +211,7 @@ impl Tools for NativeTools {
         Box::pin(self.identified(ask))
     }
 
-    fn write_state<'a>(&'a self, files: &'a [StateFile]) -> Pending<'a, Result<(), String>> {
+    fn write_state<'a>(&'a self, files: &'a [StatusFile]) -> Pending<'a, Result<(), String>> {
         Box::pin(self.state_written(files.to_vec()))
     }
 

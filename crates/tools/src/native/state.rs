@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use adjutant_core::words::deed::{FileContent, StateFile};
+use adjutant_core::words::deed::{FileContent, StatusFile};
 use adjutant_core::words::tool::content_hash;
 use adjutant_host::checkpoint::{
     self, CHECKPOINTS_MAX, CheckpointError, CheckpointName, OWN_FOLDER, TreeIdentity, TreeLimits,
@@ -42,7 +42,7 @@ impl NativeTools {
     }
 
     /// See [`Tools::write_state`](adjutant_ports::Tools::write_state).
-    pub(super) async fn state_written(&self, files: Vec<StateFile>) -> Result<(), String> {
+    pub(super) async fn state_written(&self, files: Vec<StatusFile>) -> Result<(), String> {
         self.looking(move |inner| write(inner.workdir.root(), files)).await
     }
 }
@@ -137,8 +137,8 @@ fn matcher(patterns: &[String]) -> Result<GlobSet, String> {
     set.build().map_err(|error| format!("the patterns of tests can't be used: {error}"))
 }
 
-fn write(workdir: &Path, files: Vec<StateFile>) -> Result<(), String> {
-    let is_it = |file: &StateFile| match &file.content {
+fn write(workdir: &Path, files: Vec<StatusFile>) -> Result<(), String> {
+    let is_it = |file: &StatusFile| match &file.content {
         FileContent::Gone(Some(text)) => {
             state_files::read(workdir, &file.path).is_ok_and(|had| had.as_deref() == Some(text.as_bytes()))
         }

@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use crate::trace::{Body, CallEvent, TurnEvent};
-use crate::words::tool::{ToolCall, content_hash};
-use crate::words::{MessageKind, Rejection};
+use crate::words::tool::ToolCall;
+use crate::words::wait::WAIT_FOR;
+use crate::words::{InterruptedEffect, MessageKind, Rejection};
 
 /// Number of turns in a row without anything new after which an agent is told: that of the same call with the same
 /// arguments in the workflow engine that we learn from.
@@ -23,30 +24,29 @@ const SEEN_MAX: usize = 64;
 
 /// Arguments that change nothing of what a call does.
 const COSMETIC: [&str; 6] = ["description", "explanation", "reason", "reasoning", "timeout_ms", "title"];
-/// The tool by which an agent says that it waits.
-const WAITS: &str = "wait_for";
 
 /// Calls with their results, and for how long nothing new came of them.
 #[derive(Debug, Clone, Default)]
 pub(in crate::session) struct Repeats {
     /// What was seen, the latest last.
-    seen: VecDeque<String>,
+    seen: VecDeque<u64>,
     /// The calls of the turn that have no result yet: the agent's own name for each, and what it is.
-    open: Vec<(String, String)>,
-    /// What came of the others, each with the error if it failed.
-    came: Vec<(String, Option<String>)>,
+    open: Vec<(String, u64)>,
+    /// What came of the others, each with the kind of the error if it failed.
+    came: Vec<(u64, Option<u64>)>,
     /// True if something in the turn moves no count.
     is_neutral: bool,
     /// Turns in a row without anything new, and number of different calls among them.
     stale: u32,
     /// Turns in a row that failed with the same error.
     failing: u32,
-    error: Option<String>,
+    error: Option<u64>,
     /// True once the agent was told.
     is_told: bool,
     /// What the last turn was.
-    last: Option<String>,
-    is_same: bool,
+    last: Option<Vec<u64>>,
+    /// Turns in a row that were the same as the one before.
+    same: u32,
 }
 
 /// A sign that an agent repeats itself.
@@ -88,18 +88,19 @@ impl Repeats {
             Body::Call(CallEvent::ToolResult { call_id, success, content, artifact, code, .. }) => {
                 let shown = content.as_deref().or(artifact.as_deref()).unwrap_or_default();
                 let error = (!success).then(|| error_of(code.as_deref(), shown));
-                self.result(call_id, &format!("{success} {}", content_hash(shown.as_bytes())), error);
+                self.result(call_id, mixed(u64::from(*success), shown), error);
             }
             Body::Call(CallEvent::ToolRejected { call_id, rejection, .. }) => {
                 // What an operator denied is theirs, not the agent's.
                 self.is_neutral |= matches!(rejection, Rejection::Denied | Rejection::Skipped | Rejection::Phase);
-                self.result(call_id, &format!("{rejection:?}"), Some(format!("{rejection:?}")));
+                let kind = mixed(2, &format!("{rejection:?}"));
+                self.result(call_id, kind, Some(kind));
             }
             Body::Call(CallEvent::ToolCancelled { call_id, .. }) => {
                 self.is_neutral = true;
-                self.result(call_id, "cancelled", None);
+                self.result(call_id, 3, None);
             }
-            Body::Call(CallEvent::Interrupted { .. }) => self.is_neutral = true,
+            Body::Call(CallEvent::Interrupted { effect: InterruptedEffect::Unknown, .. }) => self.is_neutral = true,
             _ => {}
         }
     }
@@ -117,7 +118,7 @@ impl Repeats {
     fn signal(&self) -> Option<RepeatSignal> {
         let stale = match self.stale {
             0 => None,
-            turns if self.is_same => Some(RepeatSignal::SameCalls(turns + 1)),
+            turns if self.same >= turns => Some(RepeatSignal::SameCalls(turns + 1)),
             turns => Some(RepeatSignal::Alternating(turns)),
         };
         let failing = (self.failing > 0).then_some(RepeatSignal::SameError(self.failing));
@@ -125,18 +126,18 @@ impl Repeats {
     }
 
     fn begin(&mut self, calls: &[ToolCall]) {
-        self.is_neutral = calls.iter().any(|call| call.name == WAITS);
+        self.is_neutral = calls.iter().any(|call| call.name == WAIT_FOR);
         self.open = calls.iter().map(|call| (call.call_id.clone(), what_it_is(call))).collect();
         self.came.clear();
     }
 
-    fn result(&mut self, call_id: &str, came: &str, error: Option<String>) {
+    fn result(&mut self, call_id: &str, came: u64, error: Option<u64>) {
         let Some(place) = self.open.iter().position(|(id, _)| id == call_id).or((!self.open.is_empty()).then_some(0))
         else {
             return;
         };
         let (_, what) = self.open.remove(place);
-        self.came.push((content_hash(format!("{what} {came}").as_bytes()), error));
+        self.came.push((with(what, came), error));
         if self.open.is_empty() {
             self.end();
         }
@@ -149,14 +150,13 @@ impl Repeats {
             return;
         }
         came.sort_unstable();
-        let turn: Vec<&str> = came.iter().map(|(hash, _)| hash.as_str()).collect();
-        let turn = turn.join(" ");
+        let turn: Vec<u64> = came.iter().map(|(hash, _)| *hash).collect();
         let is_new = came.iter().any(|(hash, _)| !self.seen.contains(hash));
         self.stale = if is_new { 0 } else { self.stale + 1 };
-        self.is_same = self.last.as_ref() == Some(&turn) && (self.is_same || self.stale <= 1);
+        self.same = if self.last.as_ref() == Some(&turn) { self.same + 1 } else { 0 };
         self.last = Some(turn);
-        let errors: Vec<Option<&String>> = came.iter().map(|(_, error)| error.as_ref()).collect();
-        let error = errors.iter().all(Option::is_some).then(|| errors.first().copied().flatten().cloned()).flatten();
+        let has_failed = came.iter().all(|(_, error)| error.is_some());
+        let error = came.first().and_then(|(_, error)| *error).filter(|_| has_failed);
         self.failing = match &error {
             None => 0,
             Some(_) if error == self.error => self.failing + 1,
@@ -181,7 +181,7 @@ impl Repeats {
         match kind {
             MessageKind::Nudge => self.is_told |= self.to_tell().is_some(),
             MessageKind::Redirect | MessageKind::Steer | MessageKind::Context | MessageKind::Correction => {
-                *self = Self { seen: std::mem::take(&mut self.seen), ..Self::default() };
+                *self = Self { seen: std::mem::take(&mut self.seen), last: self.last.take(), ..Self::default() };
             }
             MessageKind::StandingOrders
             | MessageKind::Intake
@@ -197,19 +197,49 @@ impl Repeats {
     }
 }
 
-/// Returns a call as a text, without its cosmetic arguments.
-fn what_it_is(call: &ToolCall) -> String {
-    let mut args = call.args.clone();
-    if let Value::Object(map) = &mut args {
-        map.retain(|name, _| !COSMETIC.contains(&name.as_str()));
-    }
-    format!("{} {args}", call.name)
+/// Mixes a number into a hash. It tells texts apart that nobody made to collide: whoever did would only be told that they
+/// repeat themselves. A long run has tens of thousands of results, so it is as fast as reading them.
+fn with(hash: u64, number: u64) -> u64 {
+    // The fractional part of the golden ratio, an odd number that spreads neighbours.
+    (hash.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Returns the kind of an error: its code and its first line, in which every number is the same.
-fn error_of(code: Option<&str>, shown: &str) -> String {
+/// Mixes a text into a hash.
+fn mixed(hash: u64, text: &str) -> u64 {
+    let mut words = text.as_bytes().chunks_exact(8);
+    let hash = words.by_ref().fold(hash, |hash, word| with(hash, word.try_into().map_or(0, u64::from_le_bytes)));
+    let hash = words.remainder().iter().fold(hash, |hash, byte| with(hash, u64::from(*byte)));
+    with(hash, text.len() as u64)
+}
+
+/// Returns a hash of a call, without its cosmetic arguments.
+fn what_it_is(call: &ToolCall) -> u64 {
+    let name = mixed(0, &call.name);
+    match &call.args {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(name, _)| !COSMETIC.contains(&name.as_str()))
+            .fold(name, |hash, (name, value)| of_value(mixed(hash, name), value)),
+        other => of_value(name, other),
+    }
+}
+
+/// Mixes a value into a hash.
+fn of_value(hash: u64, value: &Value) -> u64 {
+    match value {
+        Value::Null => with(hash, 1),
+        Value::Bool(is_so) => with(hash, 2 + u64::from(*is_so)),
+        Value::Number(number) => mixed(with(hash, 4), &number.to_string()),
+        Value::String(text) => mixed(with(hash, 5), text),
+        Value::Array(items) => items.iter().fold(with(hash, 6), of_value),
+        Value::Object(map) => map.iter().fold(with(hash, 7), |hash, (name, value)| of_value(mixed(hash, name), value)),
+    }
+}
+
+/// Returns a hash of the kind of an error: its code and its first line, in which every number is the same.
+fn error_of(code: Option<&str>, shown: &str) -> u64 {
     let line = shown.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let mut kind: String = code.unwrap_or_default().to_owned() + " ";
+    let mut kind = String::new();
     for c in line.chars().take(200) {
         match c {
             '0'..='9' if kind.ends_with('#') => {}
@@ -217,7 +247,7 @@ fn error_of(code: Option<&str>, shown: &str) -> String {
             c => kind.push(c),
         }
     }
-    kind
+    mixed(mixed(0, code.unwrap_or_default()), &kind)
 }
 
 #[cfg(test)]
@@ -232,7 +262,7 @@ mod tests {
     fn after(turns: &str) -> Repeats {
         let mut repeats = Repeats::default();
         for (number, turn) in (1..).zip(turns.chars()) {
-            let name = if turn == 'w' { WAITS } else { "run" };
+            let name = if turn == 'w' { WAIT_FOR } else { "run" };
             let call = ToolCall {
                 call_id: format!("c{number}"),
                 name: name.to_owned(),

@@ -140,6 +140,8 @@ pub struct World {
     pub results: BTreeMap<&'static str, String>,
     /// State of the files in the look before the first call.
     pub tree: Option<BTreeMap<String, String>>,
+    /// Edits that others make before the files are identified for the so-manieth time, from 1.
+    pub edits: BTreeMap<usize, (&'static str, &'static str)>,
     /// State of the files when they were identified last.
     pub identified: Option<BTreeMap<String, String>>,
     /// The files in `.adjutant`, and how often each was written.
@@ -675,6 +677,10 @@ impl<P: Procedure> Simulation<'_, P> {
     fn deed(&mut self, slot: Slot, deed: &Deed) -> DeedEvent {
         match deed {
             Deed::Tree { keep, files, tests } => {
+                let looks = self.journal.iter().filter(|event| kind(&event.body) == "tree_kept").count();
+                if let Some((path, text)) = self.world.edits.get(&(looks + 1)) {
+                    self.world.files.insert((*path).to_owned(), (*text).to_owned());
+                }
                 let now = self.world.files.clone();
                 let before = self.world.identified.replace(now.clone()).unwrap_or_default();
                 let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
