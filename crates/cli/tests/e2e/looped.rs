@@ -72,7 +72,8 @@ fn shell(cmd: &str) -> Value {
     json!({"tool": "shell_exec", "args": {"cmd": cmd}})
 }
 
-const FIELDS: &str = "authorized_costs: [filesystem_write, filesystem_delete, shell_exec]\nchecks: [\"grep -q green src\"]";
+const FIELDS: &str =
+    "authorized_costs: [filesystem_write, filesystem_delete, shell_exec]\nchecks: [\"grep -q green src\"]";
 /// The run of a brief of its own.
 const OWN: &str = crate::home::RUN;
 const PLAIN: &[&str] = &["loop", "../brief.md", "--council", "0", "--no-wait"];
@@ -147,6 +148,7 @@ fn an_iteration_that_went_wrong_is_taken_back_by_a_checkpoint() {
         &[
             (vec![write("src", "good"), write("kept", "1")], false),
             (vec![shell("rm kept"), write("src", "bad"), write("more", "x")], false),
+            (vec![write("src", "better")], false),
         ],
     );
     home.write("work/old", "as it was");

@@ -215,7 +215,7 @@ impl GoalLoop {
             StuckAnswer::Skipped => "skipped",
             StuckAnswer::No => "go_on",
         };
-        let signals = knobs.is_enabled.then(|| StuckValues {
+        let signals = knobs.is_enabled.then_some(StuckValues {
             no_change: stuck.signals.no_change,
             revisit: stuck.signals.revisit,
             refused: stuck.signals.refused,
