@@ -8,7 +8,7 @@
 //! are not covered, by the rules of the repository alone (the user's own settings of Git aren't read). The folder
 //! `.adjutant/` of the workdir is left out, also where it is tracked: what a loop writes there is no work.
 //!
-//! Git works on a repository of ours in a temporary folder, with an index of its own ([`shadow`]): no hook, filter,
+//! Git works on a repository of ours in a temporary folder, with an index of its own (`shadow.rs`): no hook, filter,
 //! setting or watcher of the user's repository runs, and files are taken byte for byte, whatever it says of line
 //! endings. Begin with [`look`]; `index.rs` fills that index, `walk.rs` is for a workdir in no repository, `keep.rs`
 //! has the checkpoints, `rewind.rs` the way back.
