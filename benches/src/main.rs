@@ -1,8 +1,8 @@
 //! Measures what the budgets promise, and prints each figure beside its budget and a baseline.
 //!
-//! In: the program to measure. Out: one table. A baseline does the least that the same work could be done
-//! with, on the same machine, in the same run: ratios can be compared between machines, times can't.
-//! Nothing here fails because a machine is slow: a missed budget is printed as missed.
+//! In: the program to measure. Out: one table, and another of what the stuck signals are worth. A baseline does
+//! the least that the same work could be done with, on the same machine, in the same run: ratios can be compared
+//! between machines, times can't. Nothing here fails because a machine is slow: a missed budget is printed as missed.
 //!
 //! Begin with [`main`]; one file per group of figures. `figure.rs` prints, `world.rs` has the scripted
 //! agent, tools and operator that sessions are measured with.
@@ -15,6 +15,7 @@ mod display;
 mod figure;
 mod history;
 mod resume;
+mod signals;
 mod size;
 mod start_up;
 mod streams;
@@ -38,7 +39,7 @@ struct BenchArgs {
     /// The program to measure
     adjutant: PathBuf,
     /// Measure only the groups named: start-up, decisions, turn, resume, concurrent, cache, streams, display, history,
-    /// dashboard, size
+    /// dashboard, size, signals
     #[arg(long, value_name = "GROUP")]
     only: Vec<String>,
     /// The server that the process of its own speaks to
@@ -51,6 +52,9 @@ struct BenchArgs {
 
 /// One group of figures: `folder` is empty, on the disk that the build is on, and removed afterwards.
 type FigureGroup = fn(adjutant: &Path, folder: &Path) -> anyhow::Result<Vec<Figure>>;
+
+/// The group that measures no time: its table has columns of its own.
+const SIGNALS: &str = "signals";
 
 const GROUPS: &[(&str, FigureGroup)] = &[
     ("start-up", start_up::measure),
@@ -76,8 +80,8 @@ fn main() -> anyhow::Result<()> {
             None => concurrent::run_child(child, &folder),
         };
     }
-    if let Some(unknown) = args.only.iter().find(|only| !GROUPS.iter().any(|(name, _)| name == only)) {
-        let names: Vec<&str> = GROUPS.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = GROUPS.iter().map(|(name, _)| *name).chain([SIGNALS]).collect();
+    if let Some(unknown) = args.only.iter().find(|only| !names.contains(&only.as_str())) {
         bail!("no group is called `{unknown}`; there are {}", names.join(", "));
     }
     let adjutant = args.adjutant.canonicalize().with_context(|| format!("there is no {}", args.adjutant.display()))?;
@@ -85,8 +89,9 @@ fn main() -> anyhow::Result<()> {
     let beside = adjutant.parent().unwrap_or(Path::new("."));
     let before = load();
     let (mut figures, mut failed) = (Vec::new(), Vec::new());
+    let is_wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|only| only == name);
     for (name, measure) in GROUPS {
-        if args.only.is_empty() || args.only.iter().any(|only| only == name) {
+        if is_wanted(name) {
             eprintln!("measuring: {name}");
             let folder = tempfile::tempdir_in(beside).context("can't make a folder")?;
             match measure(&adjutant, folder.path()) {
@@ -95,9 +100,17 @@ fn main() -> anyhow::Result<()> {
             }
         }
     }
-    print!("{}", figure::table(&figures));
+    if !figures.is_empty() {
+        println!("{}", figure::table(&figures));
+    }
+    if is_wanted(SIGNALS) {
+        match signals::measure() {
+            Ok(table) => println!("{table}"),
+            Err(error) => failed.push(format!("can't measure {SIGNALS}: {error:#}")),
+        }
+    }
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    println!("\n{processors} processors; load before {before}, after {}", load());
+    println!("{processors} processors; load before {before}, after {}", load());
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
 }

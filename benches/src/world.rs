@@ -68,6 +68,11 @@ pub fn procedure(options: &RunOptions) -> anyhow::Result<Run<Session>> {
 
 /// Returns the first two entries of a run's journal.
 pub fn beginning(options: &RunOptions) -> anyhow::Result<[Entry; 2]> {
+    beginning_of(BRIEF, options)
+}
+
+/// Returns the first two entries of the journal of a run whose brief is the text `brief`.
+pub fn beginning_of(brief: &str, options: &RunOptions) -> anyhow::Result<[Entry; 2]> {
     let header = Body::Run(RunEvent::TraceVersion {
         version: TRACE_VERSION,
         adjutant_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -78,7 +83,7 @@ pub fn beginning(options: &RunOptions) -> anyhow::Result<[Entry; 2]> {
         brief_id: BRIEF_ID.parse()?,
         project: "bench".to_owned(),
         brief_path: None,
-        brief: BRIEF.to_owned(),
+        brief: brief.to_owned(),
         options: options.clone(),
         tools: Vec::new(),
         offered: None,
