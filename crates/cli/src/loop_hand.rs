@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use adjutant_core::inbox::mailbox::First;
 use adjutant_core::inbox::reply::Reply;
 use adjutant_core::trace::RunOptions;
 use adjutant_core::words::id::RunId;
@@ -16,9 +17,11 @@ use adjutant_runtime::Ended;
 use adjutant_runtime::{mail, say};
 use adjutant_store::{Home, Mailbox};
 use jiff::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Ending;
 use crate::order::Began;
+use crate::sitting;
 
 /// Interval between looks at the files: soon for a person, nothing for a machine.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -81,6 +84,20 @@ impl HandFiles {
         }
     }
 
+    /// Answers the open question of a stuck loop if its own `PAUSE` was removed: both it and the marker are written at once,
+    /// so that one without the other says that somebody wants it to go on.
+    pub fn answer_by_removal(&self, open: &[(Key, Question)]) {
+        let Some((key, question)) = open.iter().find(|(_, question)| question.kind == QuestionKind::Stuck) else {
+            return;
+        };
+        if self.text_of("signals/UNCERTAINTY_ESCALATION").is_some() && self.text_of("PAUSE").is_none() {
+            let answer = mail::answer(key, question.kind, Reply { choice: Choice::Continue, text: None }, WHENCE);
+            if let Err(error) = mail::give(&Mailbox::of(&self.home, &self.run_id), answer) {
+                tell!("warning: the removal of `.adjutant/PAUSE` can't be told to the run: {error}");
+            }
+        }
+    }
+
     /// Looks at the files again and again while the loop is driven. Never ends.
     pub async fn watch(&self) -> std::convert::Infallible {
         let mut was_paused = false;
@@ -110,12 +127,12 @@ pub fn stay(began: Began, home: &Home, go_on: impl Fn(&RunId) -> anyhow::Result<
         let Some((run_id, workdir)) = began.stood_still() else { return Ok(began.ending) };
         let files = HandFiles::of(home, run_id, workdir);
         let waits_for = match &began.ended {
-            Ended::Waiting(open) => wait_for_word(&files, open),
+            Ended::Waiting(open) => sitting::runtime()?.block_on(wait_for_word(&files, open)),
             Ended::Interrupted if files.is_paused() => {
                 tell!(
                     "paused: remove `.adjutant/PAUSE` to go on; Ctrl-C ends this process, and the run can be resumed"
                 );
-                wait_for_removal(&files)
+                sitting::runtime()?.block_on(wait_for_removal(&files))
             }
             Ended::Finished(_) | Ended::Interrupted | Ended::Sleeping(_) => false,
         };
@@ -127,39 +144,54 @@ pub fn stay(began: Began, home: &Home, go_on: impl Fn(&RunId) -> anyhow::Result<
     }
 }
 
-/// Waits until `PAUSE` is gone. Returns true when the run goes on.
-fn wait_for_removal(files: &HandFiles) -> bool {
-    while files.is_paused() {
-        if files.take() {
+/// Waits until `PAUSE` is gone, or something is said to the run. Returns true when the run goes on.
+async fn wait_for_removal(files: &HandFiles) -> bool {
+    let mailbox = Mailbox::of(&files.home, &files.run_id);
+    let letters = letters_in(&mailbox);
+    loop {
+        if !files.is_paused() || files.take() || letters_in(&mailbox) > letters {
             return true;
         }
-        std::thread::sleep(LOOK_EVERY);
+        if is_interrupted_within(LOOK_EVERY).await {
+            return false;
+        }
     }
-    true
 }
 
-/// Waits until one of the open questions is answered, or the loop's own `PAUSE` is removed, which answers it. Returns
-/// true when the run goes on.
-fn wait_for_word(files: &HandFiles, open: &[(Key, Question)]) -> bool {
+/// Waits until one of the open questions is answered, something is said to the run, or the loop's own `PAUSE` is removed,
+/// which answers it. Returns true when the run goes on.
+async fn wait_for_word(files: &HandFiles, open: &[(Key, Question)]) -> bool {
     let mailbox = Mailbox::of(&files.home, &files.run_id);
-    let stuck = open.iter().find(|(_, question)| question.kind == QuestionKind::Stuck);
-    // Both are written at once: whoever removes one before this process looks has said so too.
-    let mut had_pause = files.text_of("signals/UNCERTAINTY_ESCALATION").is_some();
+    let letters = letters_in(&mailbox);
     tell!("the loop waits for you: `adjutant inbox` answers, Ctrl-C ends this process, and the run can be resumed");
     loop {
-        let has_pause = files.text_of("PAUSE").is_some();
-        if let Some((key, question)) = stuck.filter(|_| had_pause && !has_pause) {
-            let answer = mail::answer(key, question.kind, Reply { choice: Choice::Continue, text: None }, WHENCE);
-            return mail::give(&mailbox, answer).is_ok();
-        }
-        had_pause |= has_pause;
-        let is_answered = |(key, question): &(Key, Question)| {
-            matches!(mailbox.first(key, question.kind), Ok(Some(adjutant_core::inbox::mailbox::First::Answer(_))))
-        };
-        if files.take() || open.iter().any(is_answered) {
+        files.answer_by_removal(open);
+        let is_answered =
+            |(key, question): &(Key, Question)| matches!(mailbox.first(key, question.kind), Ok(Some(First::Answer(_))));
+        if files.take() || open.iter().any(is_answered) || letters_in(&mailbox) > letters {
             return true;
         }
-        std::thread::sleep(LOOK_EVERY);
+        if is_interrupted_within(LOOK_EVERY).await {
+            return false;
+        }
+    }
+}
+
+/// Number of messages in a mailbox.
+fn letters_in(mailbox: &Mailbox) -> usize {
+    mailbox.read().map_or(0, |letters| letters.messages.len())
+}
+
+/// Waits; returns true if the operator wants this process to end meanwhile.
+async fn is_interrupted_within(length: Duration) -> bool {
+    let Ok(mut ended) = signal(SignalKind::terminate()) else {
+        tokio::time::sleep(length).await;
+        return false;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => true,
+        _ = ended.recv() => true,
+        () = tokio::time::sleep(length) => false,
     }
 }
 

@@ -128,6 +128,11 @@ impl LoopFlags {
                 .hint("leave `--roles` and `--role-adapter` out; `--council-agent` says who votes")
                 .into());
         }
+        if run.is_ephemeral() {
+            return Err(Failure::usage("a loop keeps its journal: what it waits for must be found again")
+                .hint("leave `--ephemeral` out; `--copy` leaves your folder as it is")
+                .into());
+        }
         let looped = LoopOverrides {
             iterations: self.iterations,
             council: self.council,
@@ -178,8 +183,16 @@ fn checkpoints(args: &LoopRun, place: &Place) -> anyhow::Result<Ending> {
     for one in &all {
         let at = i64::try_from(one.made_at_s).ok().and_then(|at| Timestamp::from_second(at).ok());
         let at = at.map(adjutant_core::words::moment::timestamp).unwrap_or_default();
-        let differing =
-            one.differing.map(|count| format!("{count} files differ from the one before")).unwrap_or_default();
+        let differing = one
+            .differing
+            .map(|count| {
+                if count == 1 {
+                    "1 file differs from the one before".to_owned()
+                } else {
+                    format!("{count} files differ from the one before")
+                }
+            })
+            .unwrap_or_default();
         println!("{:16} {at}  {}  {differing}", one.name.to_string(), one.commit.get(..12).unwrap_or_default());
     }
     println!("back to one: adjutant loop rewind {} NAME", runs::called(&place.home()?, &run_id));
@@ -214,7 +227,9 @@ fn rewind(args: &LoopRun, to: CheckpointName, place: &Place) -> anyhow::Result<E
         });
         println!("{told}");
     } else {
-        println!("{} files are as they were after iteration {to}", rewound.changed.len());
+        let count = rewound.changed.len();
+        let files = if count == 1 { "1 file is".to_owned() } else { format!("{count} files are") };
+        println!("{files} as after iteration {to} again");
         rewound.changed.iter().for_each(|path| println!("  {}", visible_line(path)));
         failed.iter().for_each(|why| println!("not restored: {why}"));
         rewound.submodules.iter().for_each(|path| println!("left alone, a submodule: {}", visible_line(path)));

@@ -156,6 +156,9 @@ fn sit(args: &ResumeArgs, place: &Place) -> anyhow::Result<Began> {
         for (key, question) in driver.open_questions() {
             console.show_question(&key, &question);
         }
+        if let Some(hand) = &hand {
+            hand.answer_by_removal(&driver.open_questions());
+        }
         driver.recover().await?;
         let ended = sitting::drive(&mut driver, &screen, &at, hand.as_ref()).await?;
         console.say_unused().await;

@@ -146,6 +146,11 @@ impl RunArgs {
         self.roles.is_some() || !self.role_adapter.is_empty() || self.blind_critic
     }
 
+    /// True if nothing of the run is to stay.
+    pub(super) const fn is_ephemeral(&self) -> bool {
+        self.ephemeral
+    }
+
     /// True to print events as JSON.
     pub(super) const fn is_json(&self) -> bool {
         self.json

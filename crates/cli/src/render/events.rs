@@ -79,8 +79,16 @@ impl Renderer {
                 TextTone::Dim,
                 &format!("  old messages are left out: about {before} tokens become {after} and the runtime state"),
             ),
-            Body::Turn(TurnEvent::Message { kind: MessageKind::Nudge, .. }) => {
+            Body::Turn(TurnEvent::Message { kind: MessageKind::Nudge, phase: PhaseName::Intake, .. }) => {
                 self.line(TextTone::Warning, "! no Confirmation Summary; the agent is asked again");
+            }
+            Body::Turn(TurnEvent::Message { kind: MessageKind::Nudge, text, .. }) => {
+                let first = text.split_inclusive(['.', ';']).next().unwrap_or_default();
+                let first = first.trim_end_matches(['.', ';']);
+                self.line(TextTone::Warning, &format!("! the agent is told: {}", visible_line(first)));
+            }
+            Body::Turn(TurnEvent::Message { kind: MessageKind::Evidence, .. }) => {
+                self.line(TextTone::Warning, "! the checks of the brief fail; the agent is told");
             }
             Body::Part(PartEvent::PhaseDrift { declared, phase, .. }) => self.line(
                 TextTone::Warning,

@@ -21,7 +21,7 @@ impl Renderer {
                 self.line(TextTone::Good, &format!("  \u{2713} passed, {duration_ms} ms"));
             }
             DeedEvent::CheckRun { exit_code, duration_ms, output, .. } => {
-                let how = exit_code.map_or("did not end by itself".to_owned(), |code| format!("exit code {code}"));
+                let how = exit_code.map_or("it could not be run".to_owned(), |code| format!("exit code {code}"));
                 self.line(TextTone::Warning, &format!("  \u{2717} failed: {how}, {duration_ms} ms"));
                 for line in output.lines().rev().take(REASONS_MAX).collect::<Vec<_>>().into_iter().rev() {
                     self.line(TextTone::Dim, &format!("    {}", visible_line(line)));
@@ -56,7 +56,7 @@ impl Renderer {
                     "completed" => (TextTone::Good, "the goal is verified"),
                     "escalate" => (TextTone::Warning, "it gets nowhere: you are asked"),
                     "stalled" => (TextTone::Warning, "it has stalled, and is ended"),
-                    "skipped" => (TextTone::Dim, "no agent worked"),
+                    "skipped" => (TextTone::Dim, "no agent came to a handoff, so nothing is counted"),
                     _ => (TextTone::Dim, "it goes on"),
                 };
                 self.line(tone, &format!("  round {round}: {what}"));

@@ -62,7 +62,7 @@ impl CheckCame {
         let how = match (self.passed, self.exit_code) {
             (true, _) => return format!("`{}` passed", self.command),
             (false, Some(code)) => format!("`{}` failed with exit code {code}", self.command),
-            (false, None) => format!("`{}` did not end by itself", self.command),
+            (false, None) => format!("`{}` could not be run", self.command),
         };
         let output = self.output.trim();
         if output.is_empty() { how } else { format!("{how}:\n{output}") }

@@ -13,7 +13,7 @@ pub(super) struct Seat {
     pub(super) name: String,
     /// Instruction for it.
     pub(super) instruction: &'static str,
-    /// SessionPlace in the council, from 0.
+    /// Place in the council, from 0.
     pub(super) place: usize,
 }
 

@@ -68,7 +68,7 @@ fn refusals(setup: &LoopSetup, gathered: &Gathered<'_>) -> Vec<(&'static str, Ve
         }
         Some(_) => {}
     }
-    refuse("expected_files", after.absent.iter().map(|path| format!("{path} isn't there")).collect());
+    refuse("expected_files", after.absent.iter().map(|path| format!("{path} isn't there, or is empty")).collect());
     refuse("tests", test_faults(&baseline.tests, &after.tests, !setup.protected_tests.is_empty()));
     refuse("checks", checks.iter().filter(|check| !check.passed).map(CheckCame::described).collect());
     refusals
@@ -80,7 +80,7 @@ fn test_faults(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>
     let mut faults: Vec<String> = Vec::new();
     for (path, hash) in before {
         match now.get(path) {
-            None => faults.push(format!("the test {path} was removed")),
+            None => faults.push(format!("the test {path} was removed or emptied")),
             Some(now) if are_protected && now != hash => faults.push(format!("the test {path} was changed")),
             Some(_) => {}
         }

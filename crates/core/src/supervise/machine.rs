@@ -270,7 +270,7 @@ impl GoalLoop {
         }
         let limit = state.iterations_max(options);
         if state.iteration >= limit {
-            return Next::Want(vec![self.ask(questions::iterations_used(limit))]);
+            return Next::Want(vec![self.ask(questions::iterations_used(limit, !options.is_perpetual))]);
         }
         self.begin(&format!("iteration/{}", state.iteration + 1), &self.setup.iteration(state))
     }

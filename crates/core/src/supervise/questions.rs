@@ -50,10 +50,11 @@ pub(super) fn stuck(pending: &Pending, state: &LoopProgress, halts: bool) -> Que
 }
 
 /// Asks for more iterations.
-pub(super) fn iterations_used(limit: u32) -> Question {
+pub(super) fn iterations_used(limit: u32, is_judged: bool) -> Question {
+    let judged = if is_judged { ", and its goal is not verified" } else { "" };
     Question {
         kind: QuestionKind::Limit,
-        text: format!("The loop took all of its {limit} iterations, and its goal is not verified. How many more?"),
+        text: format!("The loop took all of its {limit} iterations{judged}. How many more?"),
         options: vec![Offer::new(Choice::Extend, "<a number>", "the loop goes on for so many more iterations")],
         default: Choice::Extend,
         deadline_ms: None,

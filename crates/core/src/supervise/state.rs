@@ -11,7 +11,8 @@ use crate::handoff::{Handoff, Iteration, IterationStatus, ReviewVerdict};
 use crate::procedure::{Asking, CheckCame, Children, DeedSlots, Gone, NewAnswer};
 use crate::session::Session;
 use crate::trace::{
-    AskEvent, Body, CallEvent, DeedEvent, Event, LoopEvent, LoopOptions, PartEvent, RunEvent, StuckValues,
+    AskEvent, Body, CallEvent, DeedEvent, Event, EvidenceCheck, LoopEvent, LoopOptions, PartEvent, RunEvent,
+    StuckValues,
 };
 use crate::words::deed::DeedKind;
 use crate::words::{Choice, Message, Outcome, Part, QuestionKind};
@@ -136,7 +137,7 @@ pub(super) struct FilesSeen {
 /// A vote on completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Voted {
-    /// SessionPlace in the council, from 0.
+    /// Place in the council, from 0.
     pub(super) place: usize,
     pub(super) voter: String,
     pub(super) approves: Option<bool>,
@@ -321,13 +322,10 @@ impl LoopProgress {
 
     fn decided(&mut self, decided: &LoopEvent, at: Timestamp, knobs: &StuckKnobs) {
         match decided {
-            LoopEvent::Evidence { refused_by, reasons, .. } => {
+            LoopEvent::Evidence { refused_by, reasons, checks, .. } => {
                 self.has_evidence = true;
                 if let Some(gate) = refused_by {
-                    // What a check prints may differ each time; which checks fail is the reason.
-                    let lines = reasons.iter().map(|reason| reason.lines().next().unwrap_or_default());
-                    let reason = lines.collect::<Vec<_>>().join("\n");
-                    self.evaluation = Some(Evaluation::Blocked { gate: gate.clone(), reason });
+                    self.evaluation = Some(blocked(gate, checks));
                     self.refused = Some(RefusedCompletion { gate: gate.clone(), reasons: reasons.clone() });
                 }
             }
@@ -474,7 +472,17 @@ impl LoopProgress {
     }
 }
 
-/// SessionPlace of a session in a loop.
+/// Returns a refusal as the stuck signals see it: by the checks that fail, whatever else refuses beside them and whatever
+/// they print, since both may differ each time; else by the gates.
+fn blocked(gates: &str, checks: &[EvidenceCheck]) -> Evaluation {
+    let failed: Vec<&str> = checks.iter().filter(|check| !check.passed).map(|check| check.command.as_str()).collect();
+    match failed.as_slice() {
+        [] => Evaluation::Blocked { gate: gates.to_owned(), reason: String::new() },
+        failed => Evaluation::Blocked { gate: "checks".to_owned(), reason: failed.join("\n") },
+    }
+}
+
+/// Place of a session in a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionPlace {
     /// Phase 0 of the run.

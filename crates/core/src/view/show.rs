@@ -205,7 +205,7 @@ fn rounds(trace: &Trace<'_>) -> Vec<String> {
                     "completed" => "the goal is verified",
                     "escalate" => "it gets nowhere: you are asked",
                     "stalled" => "it has stalled",
-                    "skipped" => "no agent worked",
+                    "skipped" => "no agent came to a handoff",
                     _ => "it goes on",
                 };
                 let why = refused.take().map(|gate| format!("; completion refused by {gate}")).unwrap_or_default();

@@ -329,6 +329,32 @@ fn u4_states_that_alternate_are_escalated_once_and_a_hint_goes_on() {
 }
 
 #[test]
+fn a_return_to_how_it_began_is_refused_for_the_same_reason_as_the_rounds_between() {
+    // Every other round nothing has changed since the loop began, and the check fails in each.
+    let turns = ["x", "red", "x", "red"].map(|content| iteration(&[("src", content)], true));
+    let ended = once(setup(options()), &world(turns.to_vec()));
+    assert_eq!(answers(&ended), ["go_on", "go_on", "go_on", "escalate"]);
+}
+
+#[test]
+fn a_hint_to_a_loop_that_goes_on_reaches_its_next_iteration() {
+    let mut turns: Vec<Vec<Said>> =
+        "ABABAB".chars().map(|letter| iteration(&[("src", &letter.to_string())], true)).collect();
+    turns.push(iteration(&[("src", "green")], true));
+    let mut world = world(turns);
+    world.answers.insert("stuck", vec!["write green into it".to_owned()]);
+    everywhere(&looped(setup(LoopOptions { on_stuck: OnStuck::Notify, ..options() })), &world, &|ended| {
+        assert_eq!(ended.outcome, Some(Outcome::Completed));
+        let told = |event: &Event| match &event.body {
+            Body::Turn(adjutant_core::trace::TurnEvent::Message { text, .. }) => text.contains("write green into it"),
+            _ => false,
+        };
+        assert!(ended.journal.iter().any(|event| event.part.as_str().starts_with("loop/iteration/") && told(event)));
+        assert!(!ended.state_files.contains_key("PAUSE"));
+    });
+}
+
+#[test]
 fn u20_u21_a_yes_is_acted_on_once_wherever_it_is_killed() {
     let world = world("ABAB".chars().map(|letter| iteration(&[("src", &letter.to_string())], true)).collect());
     everywhere(&looped(setup(options())), &world, &|ended| {

@@ -80,7 +80,7 @@ impl LoopSettings {
             match value.trim().parse() {
                 Ok(number) if (least..=most).contains(&number) => number,
                 _ => {
-                    let allowed = if least == 0 { "a whole number" } else { "a whole number above 0" };
+                    let allowed = if least == 0 { "a whole number up to 15" } else { "a whole number above 0" };
                     let used = default.to_string();
                     told(&mut faults, &KnobFault { name, given: value, allowed, used });
                     default

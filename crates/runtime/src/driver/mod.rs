@@ -23,7 +23,7 @@ use adjutant_core::session::transcript::Speaker;
 use adjutant_core::trace::{AskEvent, Body, CallEvent, Entry, Event, GateEvent, PartEvent};
 use adjutant_core::words::id::WorkspaceId;
 use adjutant_core::words::tool::{ToolCall, ToolSpecs};
-use adjutant_core::words::{Key, Message, Outcome, Part, Question};
+use adjutant_core::words::{Key, Message, Outcome, Part, Question, QuestionKind};
 use adjutant_ports::{
     Agent, Answered, AppendError, CancellationToken, Clock, Durability, GrantStore, Heard, Hooks, Journal, Operator,
     Progress, Tools, Workspaces,
@@ -34,7 +34,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::agent_past::AgentPast;
 use crate::effects::RunEffects;
-use crate::flight::Readied;
+use crate::flight::{self, Readied};
 use crate::folded::{DriverFacts, Folded};
 use crate::in_flight::InFlight;
 use crate::masking::Masks;
@@ -361,7 +361,17 @@ impl<'j, P: Procedure> Driver<'j, P> {
             message = operator.message() => self.told(message),
             Some(landing) = self.flight.next() => self.land(landing),
             () = tokio::time::sleep(deadline.unwrap_or(Duration::MAX)), if deadline.is_some() => self.expire(),
-            _ = keep_alive.tick() => Ok(self.journal.keep_alive(self.ports.clock.now())?),
+            _ = keep_alive.tick() => {
+                self.look_for_answers();
+                Ok(self.journal.keep_alive(self.ports.clock.now())?)
+            }
+        }
+    }
+
+    /// Asks again what nobody was there to answer: an answer may have come from elsewhere while the run went on.
+    fn look_for_answers(&mut self) {
+        for key in std::mem::take(&mut self.parked) {
+            self.reattach(&key);
         }
     }
 
@@ -429,8 +439,12 @@ impl<'j, P: Procedure> Driver<'j, P> {
             return false;
         }
         self.facts.apply(event);
-        if let Body::Part(PartEvent::PartEnd { .. }) = event.body {
-            self.outboxes.remove(&event.part);
+        match event.body {
+            Body::Part(PartEvent::PartEnd { .. }) => {
+                self.outboxes.remove(&event.part);
+            }
+            Body::Part(PartEvent::PartStart { .. }) => self.look_for_answers(),
+            _ => {}
         }
         true
     }
@@ -453,6 +467,11 @@ impl<'j, P: Procedure> Driver<'j, P> {
         self.parked.remove(&key);
         let came = kind.and_then(|kind| self.ports.operator.close(&key, kind, Closing::Withdrawn));
         let Key { part, slot } = key;
+        // Asked beside the work, it may have been answered while nobody looked.
+        if let Some(answered) = came.clone().filter(|_| kind == Some(QuestionKind::Stuck)) {
+            let body = flight::answer(slot, self.with_own_id(answered));
+            return self.write(Entry { part, body });
+        }
         self.write(Entry { part: part.clone(), body: Body::Ask(AskEvent::Withdrawn { slot }) })?;
         match came.filter(|answered| !self.drive.ledger().has_used(&answered.id)) {
             Some(Answered { id, .. }) => {

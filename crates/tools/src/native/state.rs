@@ -2,7 +2,7 @@
 //! are tests, and the files that tell how the run stands.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use adjutant_core::words::deed::{FileContent, StatusFile};
 use adjutant_core::words::tool::content_hash;
@@ -90,9 +90,14 @@ fn kept(
     Ok((format!("refs/adjutant/loop/{run}/{number}"), differing.paths, differing.more))
 }
 
-/// Returns true if a file of this path is there and has content.
+/// Returns true if a file of this path is there, below the workdir and with content. Git's own files and ours are none of
+/// its files.
 fn is_there(workdir: &Path, path: &str) -> bool {
-    std::fs::metadata(workdir.join(path)).is_ok_and(|found| found.is_dir() || found.len() > 0)
+    let mut parts = Path::new(path).components();
+    let is_below = parts.clone().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let is_own = parts.any(|part| matches!(part.as_os_str().to_str(), Some(".git" | OWN_FOLDER)));
+    let found = std::fs::metadata(workdir.join(path));
+    is_below && !is_own && found.is_ok_and(|found| found.is_file() && found.len() > 0)
 }
 
 /// Returns the tests by path, each with a hash of its content.
@@ -100,14 +105,16 @@ fn tests(workdir: &Path, patterns: &[String]) -> Result<BTreeMap<String, String>
     let set = matcher(patterns)?;
     let mut found = BTreeMap::new();
     let mut walk = WalkBuilder::new(workdir);
-    let walk = walk.hidden(false).require_git(false).filter_entry(|entry| {
+    // What is named is protected whether it is ignored or not.
+    let walk = walk.standard_filters(patterns.is_empty()).hidden(false).require_git(false).filter_entry(|entry| {
         let name = entry.file_name();
         entry.depth() != 1 || name != ".git" && name != OWN_FOLDER
     });
     for entry in walk.build().flatten() {
         let Ok(path) = entry.path().strip_prefix(workdir) else { continue };
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-        if !is_file || !set.is_match(path) {
+        // An empty test is none.
+        if !is_file || !set.is_match(path) || entry.metadata().is_ok_and(|found| found.len() == 0) {
             continue;
         }
         if found.len() == TESTS_MAX {

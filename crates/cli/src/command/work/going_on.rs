@@ -82,6 +82,9 @@ impl GoingOn {
             for (key, question) in driver.open_questions() {
                 screen.with_renderer(|renderer| renderer.question(&key, &question));
             }
+            if let Some(hand) = &hand {
+                hand.answer_by_removal(&driver.open_questions());
+            }
             driver.let_sleep();
             driver.recover().await?;
             sitting::drive(&mut driver, &screen, &at, hand.as_ref()).await
