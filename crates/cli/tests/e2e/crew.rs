@@ -54,6 +54,24 @@ fn the_example_is_planned_done_judged_and_done_again() {
 }
 
 #[test]
+fn a_crew_is_done_once_the_checks_of_its_brief_pass_or_its_operator_lets_it_pass() {
+    for (check, input, code) in
+        [("test -f bye.txt", "go\n", 0), ("test -f other.txt", "go\n", 4), ("test -f other.txt", "go\npass\n", 0)]
+    {
+        let home = TestHome::with_examples();
+        let brief = home.read("examples/crew/brief.md");
+        home.write("examples/crew/brief.md", brief.replacen("---\n", &format!("---\nchecks: [\"{check}\"]\n"), 1));
+        let said = home.run_with(ARGS, input.as_bytes()).expect_code(code);
+        let ran = events(&home, "check_run");
+        assert_eq!(ran.len(), 1, "{check}: {}", said.stdout);
+        assert_eq!(ran[0]["passed"], check == "test -f bye.txt");
+        let asked = said.stdout.contains("Every sub-task passed, and checks of the brief fail");
+        assert_eq!(asked, check == "test -f other.txt");
+        home.run(&["replay", RUN]).expect_code(0);
+    }
+}
+
+#[test]
 fn a_role_thinks_with_an_effort_of_its_own() {
     let home = TestHome::with_examples();
     let brief = home.read("examples/crew/brief.md");

@@ -278,3 +278,23 @@ fn u25_a_knob_that_can_not_be_read_is_told_and_the_default_holds() {
     assert!(!home.path("work/.adjutant/state/uncertainty.json").exists(), "off means nothing of it");
     assert!(home.journal(RUN).iter().all(|event| event["signals"].is_null()));
 }
+
+#[test]
+fn others_may_vote_than_the_agent_that_works() {
+    let home = example();
+    home.run_with(&[ARGS, &["--no-wait", "--council-agent", "scripted", "--council", "2"]].concat(), b"go\n")
+        .expect_code(4);
+    home.run(&["inbox", "answer", RUN, "do both"]).expect_code(0);
+    home.run(&["resume", RUN]).expect_code(0).expect_text("the council approves: 2 for, 0 against, 2 needed");
+    let agents: Vec<(String, Value)> = events(&home, RUN, "part_start")
+        .into_iter()
+        .map(|begun| (begun["part"].as_str().expect("a part").to_owned(), begun["agent"].clone()))
+        .filter(|(part, _)| part.starts_with("loop/iteration/5"))
+        .collect();
+    assert_eq!(agents.len(), 4, "the work, two voters and a contrarian: {agents:?}");
+    assert!(agents.iter().all(|(part, agent)| part.contains("voter") == (*agent == 1)), "{agents:?}");
+    home.run_with(&[ARGS, &["--new", "--council-agent", "nobody"]].concat(), b"")
+        .expect_code(2)
+        .expect_text("there is no adapter `nobody`");
+    home.run_with(&[ARGS, &["--new", "--ephemeral"]].concat(), b"").expect_code(2).expect_text("keeps its journal");
+}

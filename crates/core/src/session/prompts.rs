@@ -90,7 +90,13 @@ pub(super) fn no_handoff(kind: HandoffKind, faults: &[String]) -> String {
 }
 
 /// Tells an agent that its work brings nothing new, with what shows it.
-pub(super) fn repeats_itself(sign: &str) -> String {
+pub(super) fn repeats_itself(sign: &str, is_idle: bool) -> String {
+    if is_idle {
+        return format!(
+            "{sign} If reading is the work, go on. Else act on what you know; if you can't, begin your reply with \
+             `## Phase 2` and say what you need."
+        );
+    }
     format!(
         "{sign} Doing it again will bring the same. Take another way; to wait for something, use `wait_for`, which costs \
          nothing; if you can't go on, begin your reply with `## Phase 2` and say what you need."

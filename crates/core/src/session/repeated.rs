@@ -22,6 +22,6 @@ impl Decider<'_> {
             });
         }
         let signal = repeats.to_tell()?;
-        Some(self.say(MessageKind::Nudge, step, prompts::repeats_itself(&signal.described())))
+        Some(self.say(MessageKind::Nudge, step, prompts::repeats_itself(&signal.described(), signal.is_idle())))
     }
 }

@@ -27,6 +27,9 @@ pub(super) fn stuck(pending: &Pending, state: &LoopProgress, halts: bool) -> Que
             excerpt(&refused.reasons.join("\n"))
         ));
     }
+    if matches!(pending.cause, StuckCause::Signals(_)) {
+        text.push_str("\n(`ADJUTANT_UNCERTAINTY_ESCALATION=0` switches this question off for later loops.)");
+    }
     if !halts {
         text.push_str("\nThe loop goes on meanwhile: this is a notice, and your answer reaches the next iteration.");
     }

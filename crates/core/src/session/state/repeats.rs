@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use crate::trace::{Body, CallEvent, TurnEvent};
+use crate::words::category::SHELL_EXEC;
 use crate::words::tool::ToolCall;
 use crate::words::wait::WAIT_FOR;
 use crate::words::{InterruptedEffect, MessageKind, Rejection};
@@ -18,6 +19,8 @@ use crate::words::{InterruptedEffect, MessageKind, Rejection};
 /// Number of turns in a row without anything new after which an agent is told: that of the same call with the same
 /// arguments in the workflow engine that we learn from.
 const NUDGE_AT: u32 = 3;
+/// Number of turns in a row that only read after which an agent is told: more than a thorough look at a project takes.
+const IDLE_AT: u32 = 40;
 /// Number of such turns after which the operator is asked.
 const ASK_AT: u32 = 10;
 /// Number of calls with their results that are remembered: a cycle of that length is seen.
@@ -60,6 +63,11 @@ pub(in crate::session) struct Repeats {
     last: Option<Vec<u64>>,
     /// Turns in a row that were the same as the one before.
     same: u32,
+    /// Turns in a row that only read, and whether the agent was told.
+    idle: u32,
+    is_told_idle: bool,
+    /// True if a call of the turn changed a file or ran a command.
+    has_acted: bool,
 }
 
 /// A call that has no result yet.
@@ -83,6 +91,8 @@ pub(in crate::session) enum RepeatSignal {
     Alternating(u32),
     /// Other calls, and the same error.
     SameError(u32),
+    /// Nothing but reading, turn after turn: it costs, and nothing comes of it yet.
+    OnlyReads(u32),
 }
 
 impl RepeatSignal {
@@ -94,12 +104,20 @@ impl RepeatSignal {
                 format!("For {turns} turns every call with its result was there before: the work goes in a circle.")
             }
             Self::SameError(turns) => format!("The calls of {turns} turns in a row failed with the same error."),
+            Self::OnlyReads(turns) => format!("For {turns} turns no file was changed and no command was run."),
         }
+    }
+
+    /// True if nothing was repeated, and nothing came of it either.
+    pub(in crate::session) const fn is_idle(self) -> bool {
+        matches!(self, Self::OnlyReads(_))
     }
 
     const fn turns(self) -> u32 {
         match self {
-            Self::SameCalls(turns) | Self::Alternating(turns) | Self::SameError(turns) => turns,
+            Self::SameCalls(turns) | Self::Alternating(turns) | Self::SameError(turns) | Self::OnlyReads(turns) => {
+                turns
+            }
         }
     }
 }
@@ -110,6 +128,9 @@ impl Repeats {
         match body {
             Body::Turn(TurnEvent::AgentReply { calls, .. }) if !calls.is_empty() => self.begin(calls),
             Body::Turn(TurnEvent::Message { kind, .. }) => self.said(*kind),
+            Body::Call(CallEvent::ToolCall { name, changes, .. }) => {
+                self.has_acted |= !changes.is_empty() || name == SHELL_EXEC;
+            }
             Body::Call(CallEvent::ToolResult { call_id, success, content, artifact, code, exit_code, .. }) => {
                 let Some(call) = self.take(call_id) else { return };
                 let code = code.as_deref();
@@ -139,7 +160,9 @@ impl Repeats {
 
     /// Returns the signal after which the agent is to be told, unless it was.
     pub(in crate::session) fn to_tell(&self) -> Option<RepeatSignal> {
-        self.signal().filter(|signal| signal.turns() >= NUDGE_AT && !self.is_told)
+        let repeated = self.signal().filter(|signal| signal.turns() >= NUDGE_AT && !self.is_told);
+        let idle = (self.idle >= IDLE_AT && !self.is_told_idle).then_some(RepeatSignal::OnlyReads(self.idle));
+        repeated.or(idle)
     }
 
     /// Returns the signal after which the operator is to be asked.
@@ -163,6 +186,7 @@ impl Repeats {
         self.is_wait = calls.iter().any(|call| call.name == WAIT_FOR);
         self.is_neutral = self.is_wait;
         self.open = calls.iter().map(UnansweredCall::of).collect();
+        self.has_acted = false;
         self.came.clear();
     }
 
@@ -186,6 +210,8 @@ impl Repeats {
         if self.is_neutral {
             return;
         }
+        self.idle = if self.has_acted { 0 } else { self.idle + 1 };
+        self.is_told_idle &= !self.has_acted;
         came.sort_unstable();
         let turn: Vec<u64> = came.iter().map(|(hash, _)| *hash).collect();
         let is_new = came.iter().any(|(hash, _)| !self.seen.contains(hash));
@@ -219,7 +245,10 @@ impl Repeats {
     /// Takes note of a word to the agent: the operator's begin the counting anew.
     fn said(&mut self, kind: MessageKind) {
         match kind {
-            MessageKind::Nudge => self.is_told |= self.to_tell().is_some(),
+            MessageKind::Nudge => match self.to_tell() {
+                Some(RepeatSignal::OnlyReads(_)) => self.is_told_idle = true,
+                told => self.is_told |= told.is_some(),
+            },
             MessageKind::Redirect | MessageKind::Steer | MessageKind::Context | MessageKind::Correction => {
                 *self = Self { seen: std::mem::take(&mut self.seen), last: self.last.take(), ..Self::default() };
             }
@@ -479,6 +508,13 @@ mod tests {
             let repeats = after(turns);
             assert_eq!((repeats.to_tell(), repeats.to_ask().is_some()), (told, asked), "{turns}");
         }
+    }
+
+    #[test]
+    fn whoever_only_reads_is_told_after_forty_turns_and_never_asked_about() {
+        assert_eq!(after(&".".repeat(39)).to_tell(), None);
+        let repeats = after(&".".repeat(60));
+        assert_eq!((repeats.to_tell(), repeats.to_ask()), (Some(RepeatSignal::OnlyReads(60)), None));
     }
 
     #[test]
