@@ -418,7 +418,7 @@ fn a_role_is_granted_what_the_brief_authorizes_and_nothing_else() {
 }
 
 #[test]
-fn checks_are_lines_that_judges_may_run_and_warn_where_nobody_can() {
+fn checks_are_lines_that_judges_may_run_and_warn_where_they_would_be_asked_about() {
     let crew = "roles: [planner, executor, reviewer]\nauthorized_costs: [shell_exec]\n";
     for (fields, expected) in [
         (format!("{crew}checks: [\"cargo test\", 'npm run lint, fast']"), &[][..]),
@@ -430,8 +430,9 @@ fn checks_are_lines_that_judges_may_run_and_warn_where_nobody_can() {
         // A grant of commands is what a judge with a grant needs for them.
         (format!("{crew}checks: [make]\nrole_grants:\n  reviewer: [shell_exec]"), &[]),
         (format!("{crew}checks: [make]\nrole_grants:\n  planner: [shell_exec]"), &["W 7:12 role_grants.planner"]),
-        ("checks: [make]".to_owned(), &["W 3:1 checks"]),
-        ("roles: [planner, executor]\nauthorized_costs: [shell_exec]\nchecks: [make]".to_owned(), &["W 5:1 checks"]),
+        // The program runs them itself, whoever judges.
+        ("checks: [make]".to_owned(), &[]),
+        ("roles: [planner, executor]\nauthorized_costs: [shell_exec]\nchecks: [make]".to_owned(), &[]),
         ("roles: [planner, executor, critic]\nchecks: [make]".to_owned(), &["W 4:1 checks"]),
     ] {
         check(&fields, expected);
