@@ -167,7 +167,8 @@ fn call(number: u32) -> ToolCall {
     ToolCall {
         call_id: format!("call_{number}_1"),
         name: "write_file".to_owned(),
-        args: serde_json::json!({"path": "price.rs", "content": world::OUTPUT}),
+        // Another content each time: an agent that repeats itself is asked about.
+        args: serde_json::json!({"path": "price.rs", "content": format!("{number}\n{}", world::OUTPUT)}),
         malformed: None,
         masked: false,
         resolved: Vec::new(),

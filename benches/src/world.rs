@@ -143,7 +143,7 @@ struct Agreeing;
 pub fn agreed(question: &Question) -> Option<Choice> {
     match question.kind {
         QuestionKind::Confirmation => Some(Choice::Accept),
-        QuestionKind::Step => Some(Choice::Continue),
+        QuestionKind::Step | QuestionKind::Stuck => Some(Choice::Continue),
         QuestionKind::Destructive
         | QuestionKind::Blocker
         | QuestionKind::Limit
@@ -152,8 +152,7 @@ pub fn agreed(question: &Question) -> Option<Choice> {
         | QuestionKind::Scope
         | QuestionKind::Failure
         | QuestionKind::Escalation
-        | QuestionKind::Disagreement
-        | QuestionKind::Stuck => None,
+        | QuestionKind::Disagreement => None,
     }
 }
 
