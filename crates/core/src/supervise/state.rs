@@ -75,7 +75,6 @@ pub(super) struct LoopProgress {
     pub(super) refused: Option<RefusedCompletion>,
     pub(super) stuck: StuckState,
     pub(super) signals: Option<StuckValues>,
-    pub(super) answer: Option<StuckAnswer>,
     pub(super) is_completed: bool,
     pub(super) is_stalled: bool,
     pub(super) has_receipt: bool,
@@ -343,10 +342,9 @@ impl LoopProgress {
             }
             LoopEvent::RoundClosed { round, answer, signals, files_changed, .. } => {
                 // The same step as when it was decided: the event says what came of it.
-                let (stuck, said) = self.closed(knobs);
+                let (stuck, _) = self.closed(knobs);
                 if answer != "completed" {
                     self.stuck = stuck;
-                    self.answer = Some(said);
                 }
                 self.close(*round, answer, *signals);
                 let unchanged = signals.map_or(0, |signals| signals.rounds_unchanged);
