@@ -206,8 +206,7 @@ impl GoalLoop {
         let (state, options, knobs) = (&self.state, &self.setup.options, self.setup.knobs());
         let (stuck, said) = state.closed(&knobs);
         let is_completed = self.is_verified();
-        let is_stalled = stuck.no_change >= options.stagnation_limit.saturating_mul(2)
-            || state.claims >= options.done_signal_limit && state.is_claimed();
+        let is_stalled = stuck.is_stalled(&knobs) || state.claims >= options.done_signal_limit && state.is_claimed();
         let answer = match said {
             _ if is_completed => "completed",
             _ if is_stalled && !options.is_perpetual => "stalled",
